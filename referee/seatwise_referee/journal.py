@@ -374,8 +374,9 @@ def entry_from_json(body: Mapping[str, Any]) -> Entry:
     if kind is None:
         raise BadEntry(f"unknown kind {name!r:.40}")
     if body.keys() == _PUBLIC_KEYS[kind]:  # an entry of a record, as it should be
-        public = {name: body[name] for name in _PUBLIC_NAMES[kind]}
-        return _read_entry(kind, {**public, **_NO_PRIVATE[kind]})
+        given = {**body, **_NO_PRIVATE[kind]}
+        del given["kind"]
+        return _read_entry(kind, given)
     names = _FIELD_NAMES[kind]
     given = {name: body[name] for name in names if name in body}
     missing = [name for name in names if name not in given and name not in PRIVATE_FIELDS]

@@ -56,7 +56,7 @@ def write_record(setup: Setup, journal: Sequence[bytes]) -> WrittenRecord:
         raise NotFinished(f"{setup.match} was not played to its end")
     head = record_header(setup, nonces_of(setup, takewhile(_is_before_the_deal, map(decode_entry, journal))))
     entries = list(map(public_part, journal))
-    link = _compute_last_link(head, entries)
+    link = compute_last_link(head, entries)
     body: dict[str, Json] = {
         **head,
         "entries": [],
@@ -111,10 +111,11 @@ def nonces_of(setup: Setup, entries: Iterable[Entry]) -> tuple[bytes | None, ...
 
 def last_link(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:
     """Return the end of the chain of SHA-256 links: of the header, then of each link and the entry after it."""
-    return _compute_last_link(head, map(canonical_json, entries))
+    return compute_last_link(head, map(canonical_json, entries))
 
 
-def _compute_last_link(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
+def compute_last_link(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
+    """Return the same of entries that are canonical JSON already."""
     link = sha256(canonical_json(head)).digest()
     for entry in entries:
         link = sha256(link + entry).digest()

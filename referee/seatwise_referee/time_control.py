@@ -95,7 +95,9 @@ class TimeControl:
             bank_ms: The rest of the seat's bank before the move, in milliseconds.
             charged_ms: The charge of the move, in milliseconds.
         """
-        return max(0, bank_ms - max(0, charged_ms - self.free_ms[pace])) + self.increment_ms
+        over_ms = charged_ms - self.free_ms[pace]
+        left_ms = bank_ms if over_ms <= 0 else max(0, bank_ms - over_ms)
+        return left_ms + self.increment_ms
 
     def to_json(self) -> dict[str, Json]:
         """Return the limits as records write them."""

@@ -290,8 +290,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "verify: numbers of sixteen digits are not compared with the largest",
         f"{VERIFY}/reading.py",
-        'rb"[0-9]{%d}" % len(str(LARGEST))',
-        'rb"[0-9]{%d}" % (1 + len(str(LARGEST)))',
+        '_LONG_NUMBER = b"0" * len(str(LARGEST))',
+        '_LONG_NUMBER = b"0" * (1 + len(str(LARGEST)))',
         (HOSTILE,),
     ),
     Fault(
@@ -852,8 +852,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the bank is not drawn",
         "referee/seatwise_referee/time_control.py",
-        "max(0, charged_ms - self.free_ms[pace])",
-        "0",
+        "over_ms = charged_ms - self.free_ms[pace]",
+        "over_ms = 0",
         ("tests/referee/test_time_control.py",),
     ),
     Fault(
@@ -1496,9 +1496,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "verify: what the referee owes",
         f"{VERIFY}/replay.py",
-        "        if not required.is_met_by(entry):\n",
-        "        if False:\n",
+        "    if not required.is_met_by(entry):\n",
+        "    if False:\n",
         (FORGED,),
+    ),
+    Fault(
+        "verify: a truth value is a number of a move",
+        f"{VERIFY}/shape.py",
+        "if {*map(type, numbers)} != _INTEGERS_ONLY or min(numbers) < 0:",
+        "if min(numbers) < 0:",
+        ("tests/referee/test_verify_moves.py",),
+    ),
+    Fault(
+        "verify: a key that is twice is looked for in no line",
+        f"{VERIFY}/reading.py",
+        "        return (record, entries) if _write_record(record, entries) == data else None\n",
+        "        return record, entries\n",
+        (HOSTILE,),
     ),
     # The bot's side
     Fault(

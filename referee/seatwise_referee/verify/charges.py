@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Frozen
+from seatwise_referee.journal import Frozen, Moved
 from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.fault import BadRecord
 from seatwise_referee.verify.open_question import OpenQuestion
@@ -25,7 +26,11 @@ class RecordedCharge:
     charged_ms: int
 
 
-def check_charge(times: RecordedCharge, question: OpenQuestion, limits: TimeControl) -> None:
+AnyCharge: TypeAlias = RecordedCharge | Moved
+"""A move has all fields of a charge. To copy them would take as long as the check."""
+
+
+def check_charge(times: AnyCharge, question: OpenQuestion, limits: TimeControl) -> None:
     """Check that the charge is `base + max(0, at - asked - allowance - frozen)`, and each part of it possible."""
     seat, seq = times.seat, times.seq
     if times.asked_ms < question.opened_ms:
@@ -54,14 +59,16 @@ def check_charge(times: RecordedCharge, question: OpenQuestion, limits: TimeCont
         )
 
 
-def _frozen_ms(frozen: Iterable[Frozen], times: RecordedCharge) -> int:
+def _frozen_ms(frozen: Collection[Frozen], times: AnyCharge) -> int:
     """Return how much of the standstills fell into the seat's time."""
+    if not frozen:  # nearly always
+        return 0
     return sum(
         max(0, min(times.at_ms, each.at_ms) - max(times.asked_ms, each.at_ms - each.ms)) for each in frozen
     )
 
 
-def check_in_time(times: RecordedCharge, question: OpenQuestion, limits: TimeControl, bank_ms: int) -> None:
+def check_in_time(times: AnyCharge, question: OpenQuestion, limits: TimeControl, bank_ms: int) -> None:
     """Check that a move came in time."""
     pace = question.prompt.pace
     if times.charged_ms > limits.allowed_ms(pace, bank_ms):

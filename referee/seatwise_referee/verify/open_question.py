@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.journal import Agreed, Called, Defaulted, Frozen, Moved, Rejected
@@ -13,8 +12,7 @@ PromptEntry: TypeAlias = Moved | Defaulted | Called | Agreed | Rejected
 """An entry that names a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
+class OpenQuestion(NamedTuple):
     """The open prompt, and what the entries say of it."""
 
     prompt: Prompt
@@ -24,10 +22,10 @@ class OpenQuestion:
     opened_ms: int
     """When it was opened at the earliest: with the entry that brought it up, or with the last takeover."""
 
-    base_ms: int = 0
+    base_ms: int
     """The charge from which all seats continue: in a race after a takeover."""
 
-    frozen: list[Frozen] = field(default_factory=list)
+    frozen: list[Frozen]
     """The standstills since it was opened. The list grows: a copy for each would make some records take hours."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, cast
 
 from seatwise_referee.ending import Ending
@@ -26,7 +25,7 @@ from seatwise_referee.journal import (
 )
 from seatwise_referee.position import Position, SeatState, first_position, position_after
 from seatwise_referee.setup import Setup
-from seatwise_referee.verify.charges import RecordedCharge, check_charge, check_in_time
+from seatwise_referee.verify.charges import check_charge, check_in_time
 from seatwise_referee.verify.default_moves import DefaultsContext, after_defaulted
 from seatwise_referee.verify.fault import BadRecord, quote_value
 from seatwise_referee.verify.finish import check_finished
@@ -56,23 +55,10 @@ class RecordReplay:
         if self._position.end is not None:
             raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end", entry.seq)
         required = required_after(self._position, self._last, self._limits)
-        self._check_required(required, entry)
+        if required is not None and self._last is not None:
+            _check_required(required, entry, self._last)
         state = _CHECKS[type(entry)](self, entry, required is not None)
         self._move_to(position_after(self._position, entry, self._setup, self._game, state), entry)
-
-    def _check_required(self, required: RequiredEntry | None, entry: Entry) -> None:
-        if required is None or self._last is None:
-            return
-        if not required.is_met_by(entry):
-            raise BadRecord(
-                f"{required.why}, so {required} must come at once; here is {_describe_entry(entry)}",
-                entry.seq,
-            )
-        if entry.at_ms != self._last.at_ms:
-            raise BadRecord(
-                f"{required.why}, so {required} must come at once, at {self._last.at_ms}, not at {entry.at_ms}",
-                entry.seq,
-            )
 
     def _move_to(self, position: Position, entry: Entry) -> None:
         before, self._position, self._last = self._position.prompt, position, entry
@@ -80,9 +66,9 @@ class RecordReplay:
         if prompt is None:
             self._question = None
         elif before is None or before.number != prompt.number or isinstance(entry, TakenOver):
-            self._question = OpenQuestion(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms)
+            self._question = OpenQuestion(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms, [])
         elif self._question is not None:
-            self._question = replace(self._question, prompt=prompt)
+            self._question = self._question._replace(prompt=prompt)
             if isinstance(entry, Frozen):
                 self._question.frozen.append(entry)
 
@@ -111,11 +97,8 @@ class RecordReplay:
         question = self._question_for(entry, entry.seat)
         check_no_race(question, entry)
         state = self._play_move(self._position.state, entry.seat, entry.move, entry.seq)
-        times = RecordedCharge(
-            entry.seq, entry.seat, entry.at_ms, entry.asked_ms, entry.allowance_ms, entry.charged_ms
-        )
-        check_charge(times, question, self._limits)
-        check_in_time(times, question, self._limits, self._seat_of(entry).bank_ms)
+        check_charge(entry, question, self._limits)
+        check_in_time(entry, question, self._limits, self._seat_of(entry).bank_ms)
         return state
 
     def _check_defaulted(self, entry: Defaulted, is_required: bool) -> Any:
@@ -216,6 +199,18 @@ class RecordReplay:
             raise BadRecord(f"seat {seat} may not {quote_value(move)}: {illegal}", seq) from None
         except ValueError as error:
             raise BadRecord(f"seat {seat}: {quote_value(move)} is no move: {error}", seq) from None
+
+
+def _check_required(required: RequiredEntry, entry: Entry, last: Entry) -> None:
+    if not required.is_met_by(entry):
+        raise BadRecord(
+            f"{required.why}, so {required} must come at once; here is {_describe_entry(entry)}", entry.seq
+        )
+    if entry.at_ms != last.at_ms:
+        raise BadRecord(
+            f"{required.why}, so {required} must come at once, at {last.at_ms}, not at {entry.at_ms}",
+            entry.seq,
+        )
 
 
 def _describe_entry(entry: Entry) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from seatwise_referee.ending import Ending
-from seatwise_referee.game import Seat
+from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.journal import (
     Dealt,
     Defaulted,
@@ -110,14 +110,16 @@ def _forfeit_for_strikes(position: Position, limits: TimeControl) -> RequiredEnt
 
 
 def _required_by_game(position: Position) -> RequiredEntry | None:
-    playing = [own for own in position.seats if not own.left]
-    if not playing:
+    left = sum(own.left is not None for own in position.seats)
+    if left == len(position.seats):
         _must_be_void(position, "no seat is left that plays")
     if position.prompt is None:
         return RequiredEntry(Finished, "the game is over")
-    if len(playing) == len(position.seats):
-        return None
-    exits = [(seat, position.seats[seat].left) for seat in sorted(position.prompt.seats)]
+    return _default_for_exits(position, position.prompt) if left else None
+
+
+def _default_for_exits(position: Position, prompt: Prompt) -> RequiredEntry | None:
+    exits = [(seat, position.seats[seat].left) for seat in sorted(prompt.seats)]
     for reason in (DefaultReason.RESIGNED, DefaultReason.FORFEITED):
         is_resigned = reason is DefaultReason.RESIGNED
         seats = tuple(
@@ -125,7 +127,7 @@ def _required_by_game(position: Position) -> RequiredEntry | None:
         )
         if seats:
             which = ", ".join(map(str, seats))
-            why = f"seat {which} has left and is asked prompt {position.prompt.number}"
+            why = f"seat {which} has left and is asked prompt {prompt.number}"
             return RequiredEntry(Defaulted, why, seats, reason)
     return None
 

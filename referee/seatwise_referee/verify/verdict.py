@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import Entry, Finished, entry_from_json
-from seatwise_referee.record import TAIL_KEYS, last_link
+from seatwise_referee.record import TAIL_KEYS, compute_last_link
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.verify.fault import BadRecord, RecordFault, escape_text, quote_value
 from seatwise_referee.verify.finish import check_tail
@@ -42,11 +42,11 @@ def verify_line(line: str | bytes) -> Verdict:
     """Return the verdict on one record. It never raises an exception, whatever the line holds."""
     match = ""
     try:
-        record = read_line(line)
+        record, written = read_line(line)
         check_versions(record)
         RECORD(record, "")
         match = record["match"]
-        chain, setup = _verify_record(record)
+        chain, setup = _verify_record(record, written)
         return Verdict(match=match, chain=chain, setup=setup)
     except BadRecord as bad:
         return Verdict(bad.fault, match=match)
@@ -119,15 +119,18 @@ def _same_in_a_set(setup: Setup) -> dict[str, object]:
     }
 
 
-def _verify_record(record: dict[str, Any]) -> tuple[str, Setup]:
-    """Return the last link of the record's chain, and the match as it was created. Raises `BadRecord` for any fault."""
+def _verify_record(record: dict[str, Any], written: list[bytes]) -> tuple[str, Setup]:
+    """Return the last link of the record's chain, and the match as it was created. Raises `BadRecord` for any fault.
+
+    `written` are its entries as they are written in the line.
+    """
     setup = setup_of(record)
     entries = _read_entries(record)
     check_nonces(record, entries)
     check_deals(record, setup)
     _replay_entries(setup, entries)
     check_tail(record)
-    return _check_chain(record), setup
+    return _check_chain(record, written), setup
 
 
 def _read_entries(record: dict[str, Any]) -> list[Entry]:
@@ -170,9 +173,9 @@ def _replay_entries(setup: Setup, entries: list[Entry]) -> None:
         raise BadRecord(f"the entries end with {last}; a record ends with `finished`")
 
 
-def _check_chain(record: dict[str, Any]) -> str:
+def _check_chain(record: dict[str, Any], written: list[bytes]) -> str:
     header = {key: value for key, value in record.items() if key not in TAIL_KEYS}
-    right = last_link(header, record["entries"]).hex()
+    right = compute_last_link(header, written).hex()
     if record["chain"] != right:
         raise BadRecord(
             f"the chain ends with {quote_value(record['chain'])}, but header and entries give {quote_value(right)}; "
