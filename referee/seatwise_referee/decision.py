@@ -80,7 +80,8 @@ class Decision:
         if self.position.end is not None:
             self.effects.append(EndMatch())
         elif prompt is not None:
-            self.effects.extend(ShowView(seat, prompt.number) for seat in sorted(prompt.seats))
+            seats = prompt.seats if len(prompt.seats) == 1 else sorted(prompt.seats)
+            self.effects.extend([ShowView(seat, prompt.number) for seat in seats])
 
     # Entries that turns and races have in common
 

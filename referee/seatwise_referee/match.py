@@ -426,9 +426,10 @@ class Match:
 
     def _wake_effects(self) -> list[Effect]:
         """When to call `tick`. As long as entries are not confirmed, `confirm_entries` will say it instead."""
-        if not self.is_confirmed:
+        position = self._decision.position
+        if self._confirmed is not position:
             return []
-        if self._is_in_setup():
+        if position.state is None and position.end is None:
             return [WakeAt(self._setup_end_ms())]
         return [WakeAt((self._race or self._turn).wake_ms())]
 

@@ -171,7 +171,7 @@ class PromptClock:
 
     def charged_ms(self, seat: Seat, now: int) -> int:
         """Return the charge of an answer that arrives now."""
-        return self._base_ms + max(0, self._used_ms(seat, now) - self.allowance_ms(seat))
+        return self.charge_parts(seat, now)[2]
 
     def least_charged_ms(self, seat: Seat, now: int) -> int:
         """Return the same with the greatest allowance that the seat can still get."""
@@ -179,11 +179,14 @@ class PromptClock:
 
     def charge_of(self, seat: Seat, now: int) -> Charge:
         """Return the charge of an answer that arrives now, with its parts, as entries hold it."""
-        return Charge(
-            asked_ms=self.started_ms(seat, now),
-            allowance_ms=self.allowance_ms(seat),
-            charged_ms=self.charged_ms(seat, now),
-        )
+        return Charge(*self.charge_parts(seat, now))
+
+    def charge_parts(self, seat: Seat, now: int) -> tuple[int, int, int]:
+        """Return when the seat's time began, what is taken off for the network, and the charge of an answer that arrives now."""
+        clock = self._clocks[seat]
+        asked_ms, allowance_ms = min(now, clock.start_ms), clock.allowance_ms or 0
+        used_ms = now - asked_ms - self._stood_still_ms(asked_ms, now)
+        return asked_ms, allowance_ms, self._base_ms + max(0, used_ms - allowance_ms)
 
     def free_left_ms(self, pace: str, seat: Seat, now: int) -> int:
         """Return the free time that the seat has left for this prompt; never negative."""

@@ -32,7 +32,7 @@ class TurnPrompt:
         prompt = position.prompt
         assert prompt is not None
         now = max(now, position.at_ms)
-        charged_ms = clock.charged_ms(seat, now)
+        asked_ms, allowance_ms, charged_ms = clock.charge_parts(seat, now)
         if charged_ms > self._allowed_ms(prompt, seat):
             decision.reject_answer(seat, request_id, RejectReason.TOO_LATE, TIME_IS_OVER, now)
             return self._time_out([seat], now)
@@ -46,8 +46,8 @@ class TurnPrompt:
             seat=seat,
             prompt=prompt.number,
             move=decision.game.move_to_json(move),
-            asked_ms=clock.started_ms(seat, now),
-            allowance_ms=clock.allowance_ms(seat),
+            asked_ms=asked_ms,
+            allowance_ms=allowance_ms,
             charged_ms=charged_ms,
             request_id=request_id,
         )
@@ -76,8 +76,12 @@ class TurnPrompt:
         prompt = self._decision.position.prompt
         if prompt is None:
             return None
-        deadlines = [self._clock.deadline_ms(seat, self._allowed_ms(prompt, seat)) for seat in self._clock]
-        return 1 + min(deadlines) if deadlines else None
+        earliest: int | None = None
+        for seat in self._clock:
+            deadline_ms = self._clock.deadline_ms(seat, self._allowed_ms(prompt, seat))
+            if earliest is None or deadline_ms < earliest:
+                earliest = deadline_ms
+        return None if earliest is None else 1 + earliest
 
     def _allowed_ms(self, prompt: Prompt, seat: Seat) -> int:
         """Return the highest charge that is still in time."""

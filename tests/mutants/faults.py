@@ -747,8 +747,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "charge off by the allowance",
         PROMPT_CLOCK,
-        "max(0, self._used_ms(seat, now) - self.allowance_ms(seat))",
-        "max(0, self._used_ms(seat, now))",
+        "self._base_ms + max(0, used_ms - allowance_ms)",
+        "self._base_ms + max(0, used_ms)",
         (TABLES,),
     ),
     Fault(

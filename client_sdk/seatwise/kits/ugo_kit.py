@@ -30,8 +30,17 @@ def _cards_to_choose(view: UgoView) -> str:
 
 
 def read_order(answer: object, view: UgoView) -> UgoMove:
-    where = "arrange(view) must return each of view.won_cards once, here " + _list_cards(view.won_cards)
     given = answer.cards if isinstance(answer, Arrange) else answer
+    if isinstance(given, tuple | list):  # nearly always
+        cards = tuple(given)
+        if {*map(type, cards)} == {UgoCard} and sorted(cards) == sorted(view.won_cards):
+            return Arrange(cards)
+    return _read_order_carefully(given, view)
+
+
+def _read_order_carefully(given: object, view: UgoView) -> UgoMove:
+    """Return the order of cards that may be texts. Raises `BadAnswerError`, which lists the cards that were won."""
+    where = "arrange(view) must return each of view.won_cards once, here " + _list_cards(view.won_cards)
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadAnswerError(f"{shorten(given)} is no list of cards: {where}")
     cards = tuple(_parse_card(each, where) for each in given)
