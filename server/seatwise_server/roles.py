@@ -262,7 +262,9 @@ class GatewayRole:
             common.config.spectators,
             ReadBudget(_read_rates(common.config), asyncio.get_running_loop().time),
             common.config.registration,
-            OwnerRequests(common.config.owner_requests_per_minute, asyncio.get_running_loop().time),
+            OwnerRequests(
+                common.store.owners, common.config.owner_requests_per_minute, asyncio.get_running_loop().time
+            ),
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 

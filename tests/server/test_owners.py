@@ -147,24 +147,55 @@ def keys_of(found: dict[bytes, Any], end: bytes) -> bytes:
     return next(key for key in found if key.endswith(end))
 
 
-def test_an_owner_may_change_so_many_things_in_a_minute() -> None:
+async def test_an_owner_may_change_so_many_things_in_a_minute_at_all_processes_together(
+    store: Store, redis_client: Redis
+) -> None:
+    await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r")
+    waits = await asyncio.gather(*(store.owners.count_request(JOAN, 7) for _ in range(10)))
+    assert sorted(waits)[:7] == [0.0] * 7
+    assert all(0 < wait <= 60 / 7 + 0.01 for wait in sorted(waits)[7:])
+    [key] = await redis_client.keys("*:owner")
+    full_ms = float(
+        await redis_client.hget(key, "requests_full_ms")
+    )  # as if the time of two changes had passed
+    await redis_client.hset(key, "requests_full_ms", full_ms - 2 * 60_000 / 7)
+    assert [bool(await store.owners.count_request(JOAN, 7)) for _ in range(3)] == [False, False, True]
+    await redis_client.hset(key, "requests_full_ms", full_ms + 1e9)  # the clock of Redis was set back
+    assert 0 < await store.owners.count_request(JOAN, 7) <= 60 / 7 + 0.01
+
+
+async def test_an_owners_own_quota_of_changes_comes_before_that_of_the_server(
+    store: Store, redis_client: Redis
+) -> None:
+    await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r")
+    assert not any([await store.owners.count_request(JOAN, 0) for _ in range(100)])
+    await store.owners.set_quotas(JOAN, {"most_requests": 2})
+    assert [bool(await store.owners.count_request(JOAN, 0)) for _ in range(3)] == [False, False, True]
+    await store.owners.set_quotas(JOAN, {"most_requests": 0})
+    assert await store.owners.count_request(JOAN, 0) == 3600
+    await store.owners.erase_owner(JOAN)
+    assert await store.owners.count_request(JOAN, 1) == 0
+    assert not await redis_client.keys("*:owner")
+
+
+async def test_the_holder_of_an_invite_may_change_so_many_things_in_a_minute(store: Store) -> None:
     now = [0.0]
-    requests = OwnerRequests(6, lambda: now[0])
-    joan, ann = (Caller(name=name, scopes=frozenset({Access.OWN})) for name in (JOAN, ANN))
+    requests = OwnerRequests(store.owners, 6, lambda: now[0])
+    one, other = (Caller(name=name, scopes=frozenset({Access.JOIN})) for name in ("invites/a", "invites/b"))
     admin = Caller(name="Jim", scopes=frozenset({Access.REGISTER}))
 
-    def refused(caller: Caller) -> bool:
+    async def refused(caller: Caller) -> bool:
         try:
-            asyncio.run(requests.admit_request(caller, None))
+            await requests.admit_request(caller, None)
         except Refusal as why:
             return int(why.metadata["retry_after"]) >= 1
         return False
 
-    assert [refused(joan) for _ in range(8)] == [False] * 6 + [True] * 2
-    assert not refused(ann)
-    assert not any(refused(admin) for _ in range(100))
+    assert [await refused(one) for _ in range(8)] == [False] * 6 + [True] * 2
+    assert not await refused(other)
+    assert not any([await refused(admin) for _ in range(100)])
     now[0] += 10
-    assert [refused(joan) for _ in range(2)] == [False, True]
+    assert [await refused(one) for _ in range(2)] == [False, True]
 
 
 # At the doors
@@ -348,6 +379,12 @@ async def test_quotas_are_set_by_admins_and_owners_are_erased(inviting_house: Ho
     assert (answer.owner.most_bots, list(answer.owner.bots)) == (0, [bot])
     assert answer.owner.most_matches == 8
     assert await hans.register("hans-2") == "QUOTA_EXCEEDED"
+    for most in (0, 100):
+        change = pb.SetOwnerQuotasRequest(name="owners/hans", most_requests=most)
+        answer = await admin.call("OwnerService/SetOwnerQuotas", change, pb.SetOwnerQuotasResponse)
+        assert answer.owner.most_requests == most
+        assert (await hans.rotate(bot) == "QUOTA_EXCEEDED") is (most == 0)
+    assert (await hans.get_owner("owners/hans")).owner.most_requests == 100
     erase = access_service_pb2.EraseOwnerRequest(owner="owners/hans")
     erased = await admin.call("AccessService/EraseOwner", erase, access_service_pb2.EraseOwnerResponse)
     assert (list(erased.bots), len(erased.access_tokens)) == ([bot], 1)
@@ -402,9 +439,8 @@ async def test_operators_invite_and_owners_join_at_the_terminal(inviting_house: 
     assert (code, complained) == (0, "")
     assert SCANNED.search(said)
     assert "will be public" in said
-    assert (
-        "has 0 of 7 bots; each plays at most 8"
-        in (await ctl(house, "owner", "set-quotas", "tina", "--bots", "7"))[1]
-    )
+    said = (await ctl(house, "owner", "set-quotas", "tina", "--bots", "7", "--requests", "9"))[1]
+    assert "has 0 of 7 bots; each plays at most 8" in said
+    assert "at most 9 changes in a minute" in said
     code, said, _ = await ctl(house, "invite", "list")
     assert (code, made["name"] in said, "1 of 1" in said) == (0, True, True)

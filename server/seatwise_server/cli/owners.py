@@ -65,6 +65,9 @@ def configure_owners(parser: ArgumentParser) -> None:
         "--matches", type=arguments.parse_count_or_zero, metavar="N",
         help="most matches that each of its bots plays at once",
     )  # fmt: skip
+    quotas.add_argument(
+        "--requests", type=arguments.parse_count_or_zero, metavar="N", help="most changes that it makes in a minute"
+    )  # fmt: skip
     for verb in (show, quotas):
         verb.add_argument(
             "name", type=arguments.name_parser("owners"), help="name of the owner: owners/joan, or joan"
@@ -136,7 +139,9 @@ def _show_owner(ask: Call, args: Namespace) -> None:
 
 
 def _set_quotas(ask: Call, args: Namespace) -> None:
-    request = pb.SetOwnerQuotasRequest(name=args.name, most_bots=args.bots, most_matches=args.matches)
+    request = pb.SetOwnerQuotasRequest(
+        name=args.name, most_bots=args.bots, most_matches=args.matches, most_requests=args.requests
+    )
     _print_owner(ask("SetOwnerQuotas", request).owner, args)
 
 
@@ -147,5 +152,7 @@ def _print_owner(owner: Owner, args: Namespace) -> None:
     print(
         f"{owner.name} has {len(owner.bots)} of {owner.most_bots} bots; each plays at most {owner.most_matches} matches at once"
     )
+    if owner.HasField("most_requests"):
+        print(f"It makes at most {owner.most_requests} changes in a minute.")
     for bot in owner.bots:
         print(f"  {bot}")

@@ -16,7 +16,7 @@ from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
-from seatwise_server.store import OwnerCreation, Store, StoredInvite, StoredOwner
+from seatwise_server.store import OwnerCreation, Owners, Store, StoredInvite, StoredOwner
 from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent
 from seatwise_server.token_buckets import TokenBuckets
 
@@ -25,6 +25,7 @@ REGISTRATION_MODES: Final = (CLOSED, INVITE)
 """Closed: only the operator registers bots. Invite: the holder of an invite may become an owner, and owners register bots."""
 MOST_OWNED_BOTS: Final = 1000
 MOST_INVITE_USES: Final = 1000
+MOST_OWNER_REQUESTS: Final = 10_000
 DEFAULT_OWNED_BOTS: Final = 3
 DEFAULT_MATCHES: Final = 8
 DEFAULT_INVITE_S: Final = 7 * 86_400
@@ -102,7 +103,11 @@ class OwnerService:
         self, caller: Caller, request: pb.SetOwnerQuotasRequest
     ) -> pb.SetOwnerQuotasResponse:
         """See owner_service.proto."""
-        most = {"most_bots": MOST_OWNED_BOTS, "most_matches": MOST_MATCHES}
+        most = {
+            "most_bots": MOST_OWNED_BOTS,
+            "most_matches": MOST_MATCHES,
+            "most_requests": MOST_OWNER_REQUESTS,
+        }
         quotas = {
             field: _check_number(field, getattr(request, field), 0, limit)
             for field, limit in most.items()
@@ -155,6 +160,7 @@ def _owner_resource(stored: StoredOwner) -> owner_pb2.Owner:
         bots=stored.bots,
         most_bots=stored.most_bots,
         most_matches=stored.most_matches,
+        most_requests=stored.most_requests,
         create_time=timestamp(stored.create_ms * 1000),
     )
 
@@ -175,22 +181,36 @@ def _invite_resource(stored: StoredInvite) -> owner_pb2.Invite:
 
 
 class OwnerRequests:
-    """How often an owner, or the holder of an invite, may change something. It counts in the memory of this process."""
+    """How often an owner, or the holder of an invite, may change something.
 
-    def __init__(self, per_minute: float, now: Callable[[], float]) -> None:
+    Owners are counted in Redis, for all processes. Holders of invites are counted in the memory of this process.
+    """
+
+    def __init__(self, owners: Owners, per_minute: float, now: Callable[[], float]) -> None:
         """`per_minute` changes in a minute, all of which may come at once; 0 for no limit. `now` returns seconds."""
+        self._owners = owners
         self._per_minute = per_minute
         self._buckets = TokenBuckets(per_minute / 60, per_minute, now) if per_minute else None
 
     async def admit_request(self, caller: Caller, request: Any) -> None:
-        """Returns if the caller may change something now. Raises `Refusal` QUOTA_EXCEEDED."""
-        if self._buckets is None or not caller.scopes & {Access.OWN, Access.JOIN}:
+        """Returns if the caller may change something now. Raises `Refusal` QUOTA_EXCEEDED, and StoreUnavailable."""
+        if caller.owner:
+            wait_s = await self._owners.count_request(caller.owner, self._per_minute)
+        elif Access.JOIN in caller.scopes:
+            wait_s = self._count_invited(caller.name)
+        else:
             return
-        wait_s = self._buckets.measure_wait(caller.name, 1.0)
         if wait_s:
             raise Refusal(
                 "QUOTA_EXCEEDED",
-                f"an owner may change {self._per_minute:g} things in a minute; wait a little",
+                "an owner may change only so many things in a minute, and this is one more; wait a little",
                 retry_after=str(math.ceil(wait_s)),
             )
-        self._buckets.take_units(caller.name, 1.0)
+
+    def _count_invited(self, invite: str) -> float:
+        if self._buckets is None:
+            return 0.0
+        wait_s = self._buckets.measure_wait(invite, 1.0)
+        if not wait_s:
+            self._buckets.take_units(invite, 1.0)
+        return wait_s

@@ -38,6 +38,8 @@ class StoredOwner:
     """Milliseconds of Redis's clock since 1970."""
     most_matches: int
     """The most matches that each of its bots plays at once."""
+    most_requests: int | None = None
+    """The most changes that it makes in a minute; None: as many as the server allows every owner."""
 
 
 class Owners:
@@ -61,12 +63,24 @@ class Owners:
 
     async def get_owner(self, name: str) -> StoredOwner | None:
         """Returns the owner; None if there is none, or if it was erased."""
-        fields = ("most_bots", "create_ms", "most_matches")
-        numbers = [int(it or 0) for it in await call(self._client, "HMGET", keys.owner(name), *fields)]
-        if not numbers[1]:
+        fields = ("most_bots", "create_ms", "most_matches", "most_requests")
+        bots, made, matches, requests = await call(self._client, "HMGET", keys.owner(name), *fields)
+        if not made:
             return None
-        bots = await call(self._client, "SMEMBERS", keys.owner_bots(name))
-        return StoredOwner(name, tuple(sorted(bot.decode() for bot in bots)), *numbers)
+        most_requests = None if requests is None else int(requests)
+        names = tuple(
+            sorted(bot.decode() for bot in await call(self._client, "SMEMBERS", keys.owner_bots(name)))
+        )
+        return StoredOwner(name, names, int(bots), int(made), int(matches or 0), most_requests)
+
+    async def count_request(self, name: str, per_minute: float) -> float:
+        """Counts a change that the owner is about to make. Returns 0, or the seconds until it may come back.
+
+        `per_minute` changes in a minute are the quota of owners that have none of their own; 0 for no limit.
+        """
+        args = (f"{per_minute:g}",)
+        wait_ms: int = await scripts.run_script(self._client, "owner_request", [keys.owner(name)], *args)
+        return wait_ms / 1000
 
     async def read_most_matches(self, name: str) -> int | None:
         """Returns how many matches each bot of the owner may play at once; None if there is no such owner."""
