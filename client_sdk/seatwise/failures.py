@@ -11,7 +11,7 @@ from typing import TextIO
 
 from seatwise.bot_errors import BadAnswerError
 
-_SAMPLES = str(Path(__file__).parent / "samples")
+_SAMPLES_FOLDER = str(Path(__file__).parent / "samples")
 _ON_THE_WAY = (
     str(Path(__file__).parent),
     str(Path(traceback.__file__).parent / "asyncio"),
@@ -104,7 +104,7 @@ def _own_part(error: BaseException) -> TracebackType | None:
 
 
 def _is_on_the_way(file: str) -> bool:
-    return file.startswith(_ON_THE_WAY) and not file.startswith(_SAMPLES)
+    return file.startswith(_ON_THE_WAY) and not file.startswith(_SAMPLES_FOLDER)
 
 
 def place_of(error: BaseException) -> str:

@@ -32,7 +32,7 @@ _writers: dict[str, Write] = {}
 _INT64_TYPES = (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64)
 _FLOAT_TYPES = (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT)
 _TRUTHS = {False: "false", True: "true"}
-_DAY_S = 24 * 3600
+DAY_S = 24 * 3600
 _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999, which a Timestamp may have."""
 
@@ -142,7 +142,7 @@ def _write_timestamp(value: Timestamp) -> str:
     seconds = value.seconds
     if not _FIRST_S <= seconds <= _LAST_S:
         return json.dumps(value.ToJsonString())
-    days, left = divmod(seconds, _DAY_S)
+    days, left = divmod(seconds, DAY_S)
     minutes, second = divmod(left, 60)
     hour, minute = divmod(minutes, 60)
     return f'"{_date_of(days)}T{hour:02d}:{minute:02d}:{second:02d}{_fraction(value.nanos)}Z"'
@@ -150,7 +150,7 @@ def _write_timestamp(value: Timestamp) -> str:
 
 @lru_cache(256)
 def _date_of(days: int) -> str:
-    year, month, day = time.gmtime(days * _DAY_S)[:3]
+    year, month, day = time.gmtime(days * DAY_S)[:3]
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 

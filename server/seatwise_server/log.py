@@ -16,7 +16,7 @@ import structlog
 FILE: Final = "server.log"
 """In the data folder: the log of a server in the background of a terminal."""
 
-_COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
+_COLOUR_CODES: Final = re.compile("\x1b\\[[0-9;]*m")
 
 # A shell without job control starts background processes in its own process group, with SIGINT ignored.
 _IGNORES_INTERRUPTS: Final = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -69,7 +69,7 @@ class _Foreground:
             return
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(_COLOUR.sub("", text))
+            file.write(_COLOUR_CODES.sub("", text))
 
     def flush(self) -> None:
         self._terminal.flush()

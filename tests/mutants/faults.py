@@ -2413,8 +2413,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a bot's offer to end the round is sent before its layout",
         f"{LINK}/race_layouts.py",
-        "for kind in sorted(self._unsaid):",
-        "for kind in sorted(self._unsaid, reverse=True):",
+        "for kind in sorted(self._unsent):",
+        "for kind in sorted(self._unsent, reverse=True):",
         ("tests/client_sdk/test_build.py",),
     ),
     Fault(

@@ -20,7 +20,7 @@ from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.no_shows import MissedSeats, NoShowNotes, absence_of
+from seatwise_server.play.no_shows import MissedSeats, NoShowNotes, find_missed_seats
 from seatwise_server.store import Attendance, QueueEntry, SeatOf, Store, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.matches import WAITED_SINCE
@@ -396,10 +396,10 @@ def kept(*sat: int, is_taken_over: bool = False, seats: int = 3) -> tuple[Desk, 
 
 
 def test_who_did_not_sit_down_is_in_the_journal() -> None:
-    assert absence_of(*_read(kept(0, 1, 2))) == MissedSeats((), is_excused=False)
-    assert absence_of(*_read(kept(0, 2))) == MissedSeats((1,), is_excused=False)
-    assert absence_of(*_read(kept(2))) == MissedSeats((0, 1), is_excused=False)
-    assert absence_of(*_read(kept(0, 2, is_taken_over=True))) == MissedSeats((1,), is_excused=True)
+    assert find_missed_seats(*_read(kept(0, 1, 2))) == MissedSeats((), is_excused=False)
+    assert find_missed_seats(*_read(kept(0, 2))) == MissedSeats((1,), is_excused=False)
+    assert find_missed_seats(*_read(kept(2))) == MissedSeats((0, 1), is_excused=False)
+    assert find_missed_seats(*_read(kept(0, 2, is_taken_over=True))) == MissedSeats((1,), is_excused=True)
 
 
 def _read(scene: tuple[Desk, list[bytes]]) -> tuple[Any, list[bytes]]:
@@ -410,7 +410,7 @@ def _read(scene: tuple[Desk, list[bytes]]) -> tuple[Any, list[bytes]]:
 def test_a_referee_that_dies_after_the_deal_excuses_nobody() -> None:
     it, _ = kept(0, 1)
     it.do(it.match.take_over(2, it.now))
-    assert absence_of(it.setup, [encode_entry(entry) for entry in it.journal]) == MissedSeats(
+    assert find_missed_seats(it.setup, [encode_entry(entry) for entry in it.journal]) == MissedSeats(
         (2,), is_excused=False
     )
 

@@ -93,13 +93,13 @@ def path_here() -> tuple[str, ...]:
     return (getattr(task, "origin", None) or ()) if task else ()
 
 
-_SCRIPTS = {key: it.name for it in scripts._SCRIPTS.values() for key in (it.sha.encode(), it.source)}
+_SCRIPTS = {key: it.name for it in scripts._LUA_SCRIPTS.values() for key in (it.sha.encode(), it.source)}
 
 
 READS = {
     "CLIENT", "EXISTS", "GET", "HELLO", "HEXISTS", "HGET", "HGETALL", "HLEN", "HMGET", "PING", "SCARD", "SCRIPT", "SMEMBERS",
     "XLEN", "XPENDING", "XRANGE", "XREAD", "XREVRANGE", "ZCARD", "ZRANGE", "ZRANK", "ZSCORE",
-    *(it.name for it in scripts._SCRIPTS.values() if b"no-writes" in it.source.partition(b"\n")[0]),
+    *(it.name for it in scripts._LUA_SCRIPTS.values() if b"no-writes" in it.source.partition(b"\n")[0]),
 }  # fmt: skip
 """Commands that change nothing: a process that is killed after one of them might as well have been killed before its next step."""
 

@@ -33,7 +33,7 @@ from seatwise_referee.games.ubongo import (
     UbongoView,
 )
 
-SYMBOLS: Final = 6
+SYMBOLS_OF_SIDE: Final = 6
 
 _FROM_WIRE: Final[dict[int, UbongoCard]] = {number + 1: card for number, card in enumerate(CARDS)}
 """A card's number on the wire is one more than in the rules: 0 is what is not set."""
@@ -48,9 +48,9 @@ _ZIGZAG: Final = {
 
 _View = ubongo_pb2.View
 _SEAT: Final = small_numbers(_View.SEAT_FIELD_NUMBER)
-_ROUNDS: Final = small_numbers(_View.ROUND_FIELD_NUMBER, _View.ROUNDS_FIELD_NUMBER)
+_ROUND_NUMBERS: Final = small_numbers(_View.ROUND_FIELD_NUMBER, _View.ROUNDS_FIELD_NUMBER)
 _HAND: Final = encode_length_key(_View.HAND_FIELD_NUMBER)
-_SYMBOLS: Final = encode_length_key(_View.SYMBOLS_FIELD_NUMBER)
+_VIEW_SYMBOLS: Final = encode_length_key(_View.SYMBOLS_FIELD_NUMBER)
 _LAYOUT: Final = encode_length_key(_View.LAYOUT_FIELD_NUMBER)
 _LAID: Final = encode_length_key(_View.LAID_FIELD_NUMBER)
 _BUILDING: Final = encode_length_key(_View.BUILDING_FIELD_NUMBER)
@@ -61,11 +61,11 @@ _LAST_ROUND: Final = encode_length_key(_View.LAST_ROUND_FIELD_NUMBER)
 _ROUND_POINTS: Final = encode_length_key(ubongo_pb2.RoundPoints.POINTS_FIELD_NUMBER)
 _BUILT_LAYOUT: Final = encode_length_key(ubongo_pb2.Built.LAYOUT_FIELD_NUMBER)
 _BUILT_SYMBOLS: Final = encode_length_key(ubongo_pb2.Built.SYMBOLS_FIELD_NUMBER)
-_HAS_CALLED: Final = small_numbers(ubongo_pb2.Built.HAS_CALLED_FIELD_NUMBER) % True
-_CARDS: Final = encode_length_key(ubongo_pb2.Layout.CARDS_FIELD_NUMBER)
+_BUILT_HAS_CALLED: Final = small_numbers(ubongo_pb2.Built.HAS_CALLED_FIELD_NUMBER) % True
+_LAYOUT_CARDS: Final = encode_length_key(ubongo_pb2.Layout.CARDS_FIELD_NUMBER)
 _XS: Final = encode_length_key(ubongo_pb2.Layout.XS_FIELD_NUMBER)
 _YS: Final = encode_length_key(ubongo_pb2.Layout.YS_FIELD_NUMBER)
-_TURNS: Final = encode_length_key(ubongo_pb2.Layout.TURNS_FIELD_NUMBER)
+_LAYOUT_TURNS: Final = encode_length_key(ubongo_pb2.Layout.TURNS_FIELD_NUMBER)
 
 
 def _encode_layout(key: bytes, layout: Layout) -> bytes:
@@ -74,10 +74,10 @@ def _encode_layout(key: bytes, layout: Layout) -> bytes:
     cards, xs, ys, turns = zip(*layout, strict=True)
     return encode_short_field(
         key,
-        encode_packed(_CARDS, [card + 1 for card in cards])
+        encode_packed(_LAYOUT_CARDS, [card + 1 for card in cards])
         + encode_packed(_XS, [_ZIGZAG[x] for x in xs])
         + encode_packed(_YS, [_ZIGZAG[y] for y in ys])
-        + encode_packed(_TURNS, turns),
+        + encode_packed(_LAYOUT_TURNS, turns),
     )
 
 
@@ -88,7 +88,7 @@ def _encode_symbols(key: bytes, sides: Sequence[Side]) -> bytes:
 
 @EncodedBytes
 def _encode_hand(hand: tuple[Side, ...]) -> bytes:
-    return encode_packed(_HAND, [side.card + 1 for side in hand]) + _encode_symbols(_SYMBOLS, hand)
+    return encode_packed(_HAND, [side.card + 1 for side in hand]) + _encode_symbols(_VIEW_SYMBOLS, hand)
 
 
 @EncodedBytes
@@ -98,7 +98,7 @@ def _encode_last_round(built: tuple[BuiltLayout, ...]) -> bytes:
 
 def _encode_built(built: BuiltLayout) -> bytes:
     body = _encode_layout(_BUILT_LAYOUT, built.layout) + _encode_symbols(_BUILT_SYMBOLS, built.sides)
-    return encode_short_field(_LAST_ROUND, body + (_HAS_CALLED if built.has_called else b""))
+    return encode_short_field(_LAST_ROUND, body + (_BUILT_HAS_CALLED if built.has_called else b""))
 
 
 @EncodedBytes
@@ -111,7 +111,7 @@ def encode_view(view: UbongoView) -> bytes:
     return b"".join(
         (
             b"" if view.seat is None else _SEAT % view.seat,
-            _ROUNDS % (view.round, view.rounds),
+            _ROUND_NUMBERS % (view.round, view.rounds),
             _encode_hand(view.hand),
             _encode_layout(_LAYOUT, view.layout),
             encode_packed(_LAID, view.laid),
@@ -155,12 +155,12 @@ def _decode_built(message: ubongo_pb2.Built) -> BuiltLayout:
 
 
 def _decode_sides(where: str, numbers: Sequence[int], symbols: str) -> tuple[Side, ...]:
-    if len(symbols) != SYMBOLS * len(numbers):
+    if len(symbols) != SYMBOLS_OF_SIDE * len(numbers):
         raise MalformedView(
-            f"{where}: {len(numbers)} cards have {SYMBOLS * len(numbers)} symbols, not {len(symbols)}"
+            f"{where}: {len(numbers)} cards have {SYMBOLS_OF_SIDE * len(numbers)} symbols, not {len(symbols)}"
         )
     return tuple(
-        Side(card, symbols[SYMBOLS * place : SYMBOLS * (place + 1)])
+        Side(card, symbols[SYMBOLS_OF_SIDE * place : SYMBOLS_OF_SIDE * (place + 1)])
         for place, card in enumerate(_decode_cards(where, numbers))
     )
 

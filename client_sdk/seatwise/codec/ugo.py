@@ -66,7 +66,7 @@ _POINTS: Final = encode_length_key(_View.POINTS_FIELD_NUMBER)
 _TRICKS: Final = encode_length_key(_View.TRICKS_FIELD_NUMBER)
 _LAST_ROUND: Final = encode_length_key(_View.LAST_ROUND_FIELD_NUMBER)
 _SECTIONS: Final = encode_length_key(ugo_pb2.Kingdom.SECTIONS_FIELD_NUMBER)
-_FARMERS: Final = small_numbers(ugo_pb2.Kingdom.FARMERS_FIELD_NUMBER)
+_KINGDOM_FARMERS: Final = small_numbers(ugo_pb2.Kingdom.FARMERS_FIELD_NUMBER)
 _SECTION_CARDS: Final = encode_length_key(ugo_pb2.Section.CARDS_FIELD_NUMBER)
 _TRICK_LEADER: Final = encode_number_key(ugo_pb2.Trick.LEADER_FIELD_NUMBER)
 _TRICK_CARDS: Final = encode_length_key(ugo_pb2.Trick.CARDS_FIELD_NUMBER)
@@ -106,7 +106,7 @@ def _encode_kingdom(kingdom: Kingdom) -> bytes:
     sections = b"".join(
         encode_short_field(_SECTIONS, _encode_cards(_SECTION_CARDS, stack)) for stack in kingdom.sections
     )
-    return encode_short_field(_KINGDOMS, sections + _FARMERS % kingdom.farmers)
+    return encode_short_field(_KINGDOMS, sections + _KINGDOM_FARMERS % kingdom.farmers)
 
 
 @EncodedBytes

@@ -17,7 +17,7 @@ from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
 
-_END: Final = object()
+_NO_ANSWER: Final = object()
 """Marks the end of a generator in the thread."""
 
 Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]"
@@ -78,7 +78,7 @@ class BotRunner:
         if not isgenerator(generator):
             raise BadAnswerError(f"{method.name}(view) must be a generator: {method.usage}")
         try:
-            while (answer := await self._thread.call_function(next, generator, _END)) is not _END:
+            while (answer := await self._thread.call_function(next, generator, _NO_ANSWER)) is not _NO_ANSWER:
                 yield answer
         finally:
             self._thread.post_function(generator.close)

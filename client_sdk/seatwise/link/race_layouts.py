@@ -19,15 +19,15 @@ from seatwise_referee.game import RaceGame
 class RaceLayouts:
     """The moves of one seat in one round."""
 
-    def __init__(self, rules: RaceGame[Any, Any, Any], say: Callable[[str, Any], None]) -> None:
-        """Create it for a round. `say(request_id, move)` sends a move."""
+    def __init__(self, rules: RaceGame[Any, Any, Any], send_move: Callable[[str, Any], None]) -> None:
+        """Create it for a round. `send_move(request_id, move)` sends a move."""
         self._rules = rules
-        self._say = say
+        self._send_move = send_move
         self._name = uuid4().hex[:12]
-        self._said = 0
+        self._ids_given = 0
         self._last: dict[StepKind, Any] = {}
         """The newest layout and the newest offer."""
-        self._unsaid: set[StepKind] = set()
+        self._unsent: set[StepKind] = set()
         self._call: tuple[str, Any] | None = None
         self._rate = SendRate()
         self._timer: asyncio.TimerHandle | None = None
@@ -47,30 +47,30 @@ class RaceLayouts:
         if kind is StepKind.CALL:
             self._send_pending()
             self._call = self._new_id(), move
-            self._say(*self._call)
+            self._send_move(*self._call)
             return
         self._last[kind] = move
-        self._unsaid.add(kind)
+        self._unsent.add(kind)
         self._send_soon()
 
-    def resend(self) -> None:
+    def resend_all(self) -> None:
         """Send all moves that still count again, because the link or the referee is new."""
-        self._unsaid |= self._last.keys()
+        self._unsent |= self._last.keys()
         self._send_pending()
         if self._call:
-            self._say(*self._call)
+            self._send_move(*self._call)
 
-    def resend_later(self, wait_s: float) -> None:
+    def resend_all_later(self, wait_s: float) -> None:
         """Send all moves that still count again after this time, because the referee rejected some as too many."""
         loop = asyncio.get_running_loop()
         self._rate.pause_for(1000 * loop.time(), 1000 * wait_s)
         self._cancel_timer()
-        self._timer = loop.call_later(wait_s, self.resend)
+        self._timer = loop.call_later(wait_s, self.resend_all)
 
     def end_round(self) -> None:
         """Send nothing more, because the round is over."""
         self._cancel_timer()
-        self._unsaid.clear()
+        self._unsent.clear()
         self._call = None
 
     def _send_soon(self) -> None:
@@ -86,10 +86,10 @@ class RaceLayouts:
     def _send_pending(self) -> None:
         self._cancel_timer()
         now_ms = 1000 * asyncio.get_running_loop().time()
-        for kind in sorted(self._unsaid):
+        for kind in sorted(self._unsent):
             self._rate.count_layout(now_ms)
-            self._say(self._new_id(), self._last[kind])
-        self._unsaid.clear()
+            self._send_move(self._new_id(), self._last[kind])
+        self._unsent.clear()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
@@ -97,5 +97,5 @@ class RaceLayouts:
             self._timer = None
 
     def _new_id(self) -> str:
-        self._said += 1
-        return f"{self._name}-{self._said}"
+        self._ids_given += 1
+        return f"{self._name}-{self._ids_given}"

@@ -161,7 +161,7 @@ class SeatSession:
     def _send_answer(self, pending: PendingPrompt) -> None:
         if pending.is_race:
             pending.said_in = self._sittings
-            self._layouts.resend()
+            self._layouts.resend_all()
         elif pending.submit is not None:
             pending.said_in = self._sittings
             self._send_action(submit_move=pending.submit)
@@ -246,7 +246,7 @@ class SeatSession:
     # Rejections
 
     def _handle_rejection(self, rejected: MoveRejected) -> None:
-        reason = _REASONS.get(rejected.reason, "OF A NEWER SERVER")
+        reason = _REASON_NAMES.get(rejected.reason, "OF A NEWER SERVER")
         pending = self.questions.pending
         is_answer = pending is not None and rejected.request_id == pending.request_id != ""
         what = f"{pending.move} is rejected" if pending is not None and is_answer else "rejected"
@@ -264,7 +264,7 @@ class SeatSession:
     def _handle_rejected_step(self, reason: str, *, is_call: bool) -> None:
         """Send a layout again if it came too fast. After a rejected call, end the round for this seat."""
         if reason == "TOO_MANY":
-            self._layouts.resend_later(self._waits.next_s())
+            self._layouts.resend_all_later(self._waits.next_s())
         elif is_call:
             self._layouts.end_round()
 
@@ -293,7 +293,7 @@ class SeatSession:
             return False
 
 
-_REASONS: Final[dict[int, str]] = {
+_REASON_NAMES: Final[dict[int, str]] = {
     number: name.removeprefix("REASON_") for name, number in MoveRejected.Reason.items()
 }
 

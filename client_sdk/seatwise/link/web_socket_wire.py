@@ -50,7 +50,7 @@ MOST_UNREAD_FRAMES = 64
 """Messages that wait for the bot. With more than these the link is not read."""
 
 _NORMAL_CLOSURE = 1000
-_FIRST_CLOSE_CODE = 4000
+FIRST_CLOSE_CODE = 4000
 """Close codes of refusals begin here; the number of the gRPC code is added."""
 _CODE_NAMES = {
     3: "INVALID_ARGUMENT", 5: "NOT_FOUND", 6: "ALREADY_EXISTS", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED",
@@ -248,9 +248,9 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
     def _note_close(self, code: int, reason: bytes) -> None:
         if code == _NORMAL_CLOSURE or self._error is not None:
             self._end(self._error)
-        elif code > _FIRST_CLOSE_CODE:
+        elif code > FIRST_CLOSE_CODE:
             named = reason.decode("utf-8", "replace")
-            self._end(error_class(named, _CODE_NAMES.get(code - _FIRST_CLOSE_CODE, ""))(named, named))
+            self._end(error_class(named, _CODE_NAMES.get(code - FIRST_CLOSE_CODE, ""))(named, named))
         else:
             self._end(UnavailableError(f"the server closed the link with code {code}"))
 

@@ -27,7 +27,7 @@ MOST_QUOTES = 2**22
 LARGEST = 2**53 - 1
 """The largest integer on which all languages agree."""
 
-_TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_JSON_TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """It never goes back, so that no line keeps it busy for long. A text without an end extends to the end of the line."""
 
 _MANY_QUOTES = 2**17
@@ -133,7 +133,7 @@ def _depth_fault(outside: bytes) -> str:
 
 def _without_texts(data: bytes) -> bytes:
     if b"\\" in data or data.count(b'"') > _MANY_QUOTES:
-        return _TEXTS.sub(b"", data)
+        return _JSON_TEXTS.sub(b"", data)
     return b"".join(data.split(b'"')[::2])  # without escapes every second part is a text; ten times as fast
 
 

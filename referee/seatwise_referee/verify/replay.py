@@ -57,7 +57,7 @@ class RecordReplay:
         required = required_after(self._position, self._last, self._limits)
         if required is not None and self._last is not None:
             _check_required(required, entry, self._last)
-        state = _CHECKS[type(entry)](self, entry, required is not None)
+        state = _REPLAY_CHECKS[type(entry)](self, entry, required is not None)
         self._move_to(position_after(self._position, entry, self._setup, self._game, state), entry)
 
     def _move_to(self, position: Position, entry: Entry) -> None:
@@ -220,7 +220,7 @@ def _describe_entry(entry: Entry) -> str:
     return f"`{entry.kind}`{seat}"
 
 
-_CHECKS: dict[type[Entry], Callable[[RecordReplay, Any, bool], Any]] = {
+_REPLAY_CHECKS: dict[type[Entry], Callable[[RecordReplay, Any, bool], Any]] = {
     Sat: RecordReplay._check_sat,
     Dealt: RecordReplay._check_dealt,
     Moved: RecordReplay._check_moved,

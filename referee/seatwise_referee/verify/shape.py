@@ -159,7 +159,7 @@ _LIMITS = (
 _OUTCOME = object_with(
     {"points": list_of(any_number), "ranks": list_of(whole_number(1)), "rounds": list_of(list_of(any_number))}
 )
-_RESULT = object_with({"ranks": list_of(whole_number(1))})
+_RESULT_SHAPE = object_with({"ranks": list_of(whole_number(1))})
 _ENDING_SHAPE = list_of(one_of(*Ending))
 
 RECORD = object_with(
@@ -180,7 +180,7 @@ RECORD = object_with(
         "deals": list_of(any_value),
         "entries": list_of(object_of(any_value)),
         "outcome": _OUTCOME,
-        "result": _RESULT,
+        "result": _RESULT_SHAPE,
         "endings": _ENDING_SHAPE,
         "chain": hex_digest,
     },
@@ -194,7 +194,7 @@ RECORD = object_with(
 
 _CHARGE_TIMES = {"asked_ms": whole_number(), "allowance_ms": whole_number(), "charged_ms": whole_number()}
 _PLAYED = {"seat": whole_number(), "move": any_value}
-_CALL = {"seat": whole_number(), "came_ms": whole_number(), **_CHARGE_TIMES}
+_CALL_SHAPE = {"seat": whole_number(), "came_ms": whole_number(), **_CHARGE_TIMES}
 
 _ENTRIES: Mapping[str, Mapping[str, Check]] = {
     "sat": {"seat": whole_number(), "nonce": or_null(hex_digest)},
@@ -202,7 +202,7 @@ _ENTRIES: Mapping[str, Mapping[str, Check]] = {
     "move": {"seat": whole_number(), "prompt": whole_number(1), "move": any_value, **_CHARGE_TIMES},
     "default": {"reason": one_of("TIMED_OUT", "FORFEITED", "RESIGNED"), "prompt": whole_number(1)},
     "called": {
-        "prompt": whole_number(1), "calls": list_of(object_with(_CALL)), "window_ms": whole_number(), "layouts": list_of(any_value),
+        "prompt": whole_number(1), "calls": list_of(object_with(_CALL_SHAPE)), "window_ms": whole_number(), "layouts": list_of(any_value),
     },
     "agreed": {
         "prompt": whole_number(1), "reason": one_of("OFFERED", "TIMED_OUT"), "layouts": list_of(any_value),
@@ -213,7 +213,7 @@ _ENTRIES: Mapping[str, Mapping[str, Check]] = {
     "forfeited": {"seat": whole_number(), "ending": one_of("TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT")},
     "taken_over": {"epoch": whole_number(1)},
     "frozen": {"ms": whole_number(1), "why": one_of(*STOPS)},
-    "finished": {"outcome": _OUTCOME, "result": _RESULT, "endings": _ENDING_SHAPE},
+    "finished": {"outcome": _OUTCOME, "result": _RESULT_SHAPE, "endings": _ENDING_SHAPE},
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from seatwise_server.pages.page_calls import PageCalls
 from seatwise_server.pages.page_responses import render_page
 from seatwise_server.refusal import Refusal
 
-RESULTS_AT_ONCE = 1000
+RESULTS_A_PAGE = 1000
 MOST_FITTED = 3000
 """Results of a league. Of more the page shows standings and crosstable, and the league's own report the strengths."""
 KEPT_LEAGUES = 16
@@ -131,7 +131,7 @@ class LeaguePage:
         token = ""
         while True:
             page = await self._calls.call(
-                "LeagueService/ListLeagueResults", league=name, page_size=RESULTS_AT_ONCE, page_token=token
+                "LeagueService/ListLeagueResults", league=name, page_size=RESULTS_A_PAGE, page_token=token
             )
             results += page.results
             token = page.next_page_token

@@ -16,7 +16,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.logged_results import decode_logged_result
 from seatwise_server.play.inbound import NotYourSeat
-from seatwise_server.play.no_shows import NOBODY, MissedSeats, NoShowNotes, absence_of
+from seatwise_server.play.no_shows import NO_MISSED_SEATS, MissedSeats, NoShowNotes, find_missed_seats
 from seatwise_server.play.result_messages import encode_match_ended
 from seatwise_server.store import EndedMatch, Store
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -30,7 +30,7 @@ class MatchEnd:
     record: bytes
     """One line; empty for a voided match."""
     state: MatchState
-    absence: MissedSeats = NOBODY
+    absence: MissedSeats = NO_MISSED_SEATS
     """The seats whose bots did not sit down, if that influenced the play or voided the match."""
 
 
@@ -44,9 +44,9 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
     if isinstance(last, Finished):
         written = record.write_record(setup, journal)
         message = encode_match_ended(last, seed, written.chain)
-        return MatchEnd(message, written.line, MatchState.FINISHED, absence_of(setup, journal))
+        return MatchEnd(message, written.line, MatchState.FINISHED, find_missed_seats(setup, journal))
     assert isinstance(last, Voided), f"{setup.match} is not over"
-    absence = absence_of(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else NOBODY
+    absence = find_missed_seats(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else NO_MISSED_SEATS
     message = encode_match_ended(last, seed)
     message.absent_seats.extend(absence.seats)
     return MatchEnd(message, b"", MatchState.VOIDED, absence)
@@ -128,7 +128,7 @@ class Delivery:
             await self._note_void(setup)
         await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
         if end.absent_seats:
-            await NoShowNotes(self.store).seat_partners_again(setup, end.absent_seats)
+            await NoShowNotes(self.store).requeue_partners(setup, end.absent_seats)
 
     async def _note_void(self, setup: Setup) -> None:
         """Notes a void match for a league, which plays it again."""

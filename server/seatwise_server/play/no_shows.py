@@ -25,10 +25,10 @@ class MissedSeats:
     """Whether a referee died or stopped during the set-up, so that it may be our fault that the bots are absent."""
 
 
-NOBODY = MissedSeats()
+NO_MISSED_SEATS = MissedSeats()
 
 
-def absence_of(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
+def find_missed_seats(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
     """Returns the missed seats of a match whose set-up is over."""
     taken: set[int] = set()
     is_excused = False
@@ -64,7 +64,7 @@ class NoShowNotes:
         for (bot, _), what in zip(absent, noted, strict=True):
             _log_no_show(setup.match, bot, what)
 
-    async def seat_partners_again(self, setup: Setup, absent: Sequence[int]) -> None:
+    async def requeue_partners(self, setup: Setup, absent: Sequence[int]) -> None:
         """Puts the bots that sat down in a void match back to their old places in the queue."""
         meta = await self.store.matches.get_meta(setup.match)
         partners = _partners(setup, meta, absent) if meta else []

@@ -22,7 +22,7 @@ from seatwise_server.play.lease import STORE_RETRY_S, Lease
 from seatwise_server.play.match_claims import MatchClaims, NotPlayedHere, OwnedMatch, UnknownFormat
 from seatwise_server.play.match_logging import log_end, log_opened
 from seatwise_server.play.match_ownership import MatchOwnership
-from seatwise_server.play.no_shows import NoShowNotes, absence_of
+from seatwise_server.play.no_shows import NoShowNotes, find_missed_seats
 from seatwise_server.play.seat_offers import GIVE_BACK_S, LOBBY_LOOK_S, OTHER_GAMES_S, SeatOffers
 from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.play.table import Table
@@ -282,7 +282,7 @@ class Referee:
         """Notes absent bots at once; the delivery repeats it, in case this fails."""
         setup = table.match.setup
         with suppress(StoreUnavailable):
-            absence = absence_of(setup, self._flusher.tail_entries(table.name))
+            absence = find_missed_seats(setup, self._flusher.tail_entries(table.name))
             await NoShowNotes(self._store).note_absence(setup, absence)
 
     # Ends

@@ -13,8 +13,8 @@ from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute
 HTTP_ATTENDANCE_PATH = "/v1/attendance"
 HTTP_PLAY_PATH = "/v1/play"
 _ATTEND = f"{lobby_service_pb2.DESCRIPTOR.package}.LobbyService.Attend"
-_PLAY = f"{play_service_pb2.DESCRIPTOR.package}.PlayService.Play"
-_NONCE = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+_PLAY_OPERATION = f"{play_service_pb2.DESCRIPTOR.package}.PlayService.Play"
+_SAMPLE_NONCE = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ CHANGE_ATTENDANCE = BotRoute(
     {"maxMatches": 4},
 )
 READ_PLAY = BotRoute(
-    _route_of(_PLAY, "GET", HTTP_PLAY_PATH),
+    _route_of(_PLAY_OPERATION, "GET", HTTP_PLAY_PATH),
     "play",
     "The stream of what referees say to a bot",
     "The stream has one message on each line. The first is empty: items may be posted from then on. The server follows the "
@@ -61,12 +61,12 @@ READ_PLAY = BotRoute(
     "The stream of what referees say",
 )
 SEND_ITEMS = BotRoute(
-    _route_of(_PLAY, "POST", HTTP_PLAY_PATH),
+    _route_of(_PLAY_OPERATION, "POST", HTTP_PLAY_PATH),
     "sendItems",
     "Sends items of a bot to the referees of its matches",
     "The stream of the bot must be open at this server: answers to items come there. Post one request after the other, so that "
     "items keep their order.",
     "The items are on their way",
-    {"items": [{"match": "matches/kq3v8mzt2nwa", "seat": 1, "sit": {"nonce": _NONCE}}]},
+    {"items": [{"match": "matches/kq3v8mzt2nwa", "seat": 1, "sit": {"nonce": _SAMPLE_NONCE}}]},
 )
 BOT_ROUTES = (READ_ATTENDANCE, CHANGE_ATTENDANCE, READ_PLAY, SEND_ITEMS)

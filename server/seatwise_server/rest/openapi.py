@@ -26,7 +26,7 @@ These are the methods of the gRPC services in `proto/`, under URLs. The bodies a
 lowerCamelCase, times as RFC 3339, bytes as base64, and 64-bit integers as strings. Reading needs no token.
 
 Bots play over gRPC or WebSocket, or over HTTP at the URLs of LobbyService and PlayService: see docs/protocol.md."""
-_RECORD: Json = {
+_RECORD_CONTENT: Json = {
     "application/json": {
         "schema": {
             "type": "object",
@@ -47,7 +47,11 @@ _IF_NONE_MATCH: Json = {
     "schema": {"type": "string"},
 }
 _NOTHING: Json = {"type": "object", "maxProperties": 0}
-_TOKEN: Json = {"type": "http", "scheme": "bearer", "description": "A token that the operator has given out."}
+_TOKEN_SCHEME: Json = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token that the operator has given out.",
+}
 _SECURITY: dict[Access, list[Json]] = {
     Access.PUBLIC: [{}, {"token": []}],
     Access.TOKEN: [{"token": []}],
@@ -112,7 +116,7 @@ class _DocumentWriter:
         components = {
             "schemas": {**self._registry.all_schemas(), "Error": error_schema()},
             "responses": self._errors.all_responses(),
-            "securitySchemes": {"token": _TOKEN},
+            "securitySchemes": {"token": _TOKEN_SCHEME},
         }
         return {"paths": paths, "components": components}
 
@@ -209,7 +213,7 @@ def _success(route: HttpRoute, registry: SchemaRegistry) -> Json:
     return {
         "description": first_sentence(read_comments()[type_.full_name]),
         **({"headers": {"ETag": _ETAG}} if has_etag(route) else {}),
-        "content": _RECORD if route.method.name == "GetRecord" else _content(route, registry),
+        "content": _RECORD_CONTENT if route.method.name == "GetRecord" else _content(route, registry),
     }
 
 

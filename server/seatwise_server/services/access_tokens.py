@@ -22,7 +22,7 @@ from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, B
 LONGEST_HOLDER = 80
 LONGEST_LIFETIME_S = 10 * 366 * 86_400
 
-_SCOPES = {
+_SCOPE_NAMES = {
     number: name.removeprefix("SCOPE_").lower() for name, number in access_token_pb2.AccessToken.Scope.items()
 }
 
@@ -159,7 +159,7 @@ class AccessService:
                 "INVALID_ARGUMENT", f"holder is {holder}, the holder of the local admin token; choose another"
             )
         kind, fitting = await self._scopes_for(holder)
-        scopes = {_SCOPES.get(number, "") for number in numbers}
+        scopes = {_SCOPE_NAMES.get(number, "") for number in numbers}
         names = {it.value for it in fitting}
         if not scopes or scopes - names:
             raise Refusal(

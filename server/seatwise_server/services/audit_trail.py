@@ -25,7 +25,7 @@ REFUSALS_A_MINUTE = 60
 """More refusals in a minute are only counted, so that nobody can fill the log."""
 
 _THINGS = ("name", "bot", "match", "ladder", "league", "referee", "bots")
-_PORT = re.compile(r":[0-9]+$")
+_PORT_SUFFIX = re.compile(r":[0-9]+$")
 
 log = structlog.get_logger()
 
@@ -90,7 +90,7 @@ class AuditTrail:
 
 
 def _event(name: str, peer: str, method: str, thing: str, outcome: str) -> AuditEvent:
-    return AuditEvent(name, _PORT.sub("", peer), method, thing, outcome)
+    return AuditEvent(name, _PORT_SUFFIX.sub("", peer), method, thing, outcome)
 
 
 def _text_of(thing: Any) -> str:

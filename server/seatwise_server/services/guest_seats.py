@@ -38,7 +38,7 @@ GUEST_COMES_S: Final = 60.0
 MOST_NETWORKS: Final = 10_000
 GUEST_OWNER: Final = "guest"
 _PLACE_MS: Final = 30 * 86_400_000
-_OVER: Final = (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED)
+_OVER_STATES: Final = (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED)
 _GUEST_HOST: Final = Caller(name="guest seats", scopes=SCOPES_OF_PEOPLE)
 """Creates and ends the matches of guests."""
 
@@ -127,8 +127,8 @@ class GuestSeats:
     async def _end_if_left(self, match: str, age_s: float) -> bool:
         """Returns whether the match is over. Ends it if its guest has not come within `GUEST_COMES_S`."""
         state = await self._read_state(match)
-        if state in _OVER or age_s <= GUEST_COMES_S:
-            return state in _OVER
+        if state in _OVER_STATES or age_s <= GUEST_COMES_S:
+            return state in _OVER_STATES
         if state == match_pb2.Match.STATE_WAITING:
             await self._abort(_GUEST_HOST, match_service_pb2.AbortMatchRequest(name=match))
         return state in (match_pb2.Match.STATE_WAITING, None)

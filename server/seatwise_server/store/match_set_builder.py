@@ -23,7 +23,7 @@ BUILD_LEASE_MS = 60_000
 """If a build takes longer, two processes may build at once, with the same result."""
 
 _AT_ONCE = 50
-_PAUSE_S = 0.02
+_BUILD_PAUSE_S = 0.02
 """The pause between two steps, in seconds, because matches are played in the same process."""
 
 log = structlog.get_logger()
@@ -96,4 +96,4 @@ class MatchSetBuilder:
         while found := await self._traces.page_of_set(key, place, _AT_ONCE):
             place = found[-1]
             yield [each.match for each in found]
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(_BUILD_PAUSE_S)

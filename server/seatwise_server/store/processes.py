@@ -19,7 +19,7 @@ from seatwise_server.store.redis.client import (
 PROCESSES_KEPT_MS = 300_000
 """For how long heartbeats and orders of a dead process are kept. It does not decide which processes are alive."""
 
-_MOST_ORDERS = 10_000
+_MOST_KEPT_ORDERS = 10_000
 
 _LEFT, _DEAD = "1", "dead"
 """The values of the field `left`: the process has stopped in order, or its parent saw it die."""
@@ -106,7 +106,7 @@ class Processes:
         added, _ = await call_many(
             self._client,
             [
-                ("XADD", key, "MAXLEN", "~", _MOST_ORDERS, "*", "o", order),
+                ("XADD", key, "MAXLEN", "~", _MOST_KEPT_ORDERS, "*", "o", order),
                 ("PEXPIRE", key, PROCESSES_KEPT_MS),
             ],
         )

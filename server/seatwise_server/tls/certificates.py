@@ -26,7 +26,7 @@ from seatwise_server.tls.tls_files import TlsError
 
 CLOCK_SKEW = timedelta(days=1)
 """How far a client's clock may be behind."""
-_LONGEST_NAME = 64
+_LONGEST_COMMON_NAME = 64
 """The most characters of a common name, by X.509."""
 
 
@@ -56,7 +56,7 @@ def sign_certificate(
     Without an issuer it is self-signed. Without hosts it is the certificate of a CA. Raises `TlsError` for a host
     that a certificate cannot name.
     """
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_LONGEST_NAME])])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_LONGEST_COMMON_NAME])])
     signer = issuer.key if issuer else key
     now = datetime.now(UTC)
     builder = (

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DECK_FORMAT: Final = "seatwise.ubongo-deck/1"
 MAX_CHARACTERS: Final = 64 * 1024
 
-_DECK_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
+_DECK_NAME_FORM: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
 _CARD_SYMBOLS: Final = re.compile(r"[A-Z]{6}")
 
 
@@ -92,7 +92,7 @@ def _content_lines(text: str) -> Iterator[tuple[int, str]]:
 def _parse_name(number: int, line: str) -> str:
     match line.split():
         case [written, name] if written == DECK_FORMAT:
-            if _DECK_NAME.fullmatch(name):
+            if _DECK_NAME_FORM.fullmatch(name):
                 return name
             raise BadDeck(f"line {number}: a name has up to 32 of a-z, 0-9, . and -, not {name!r:.40}")
     raise BadDeck(

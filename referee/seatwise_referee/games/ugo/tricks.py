@@ -33,7 +33,9 @@ def legal_mask(hand: int, trick: Sequence[UgoCard]) -> int:
 
 
 # U11 and U12 in one number: twice the value, and one more in the led colour.
-_STRENGTH: Final = tuple(tuple(2 * card.value + (card.colour is led) for card in CARDS) for led in COLOURS)
+_CARD_STRENGTH: Final = tuple(
+    tuple(2 * card.value + (card.colour is led) for card in CARDS) for led in COLOURS
+)
 
 
 def winner_of(trick: Sequence[UgoCard]) -> int:
@@ -53,7 +55,7 @@ def winner_of(trick: Sequence[UgoCard]) -> int:
         >>> winner_of([Card.parse("R3"), Card.parse("B8"), Card.parse("R8")])
         2
     """
-    strength = _STRENGTH[trick[0] // VALUES_PER_COLOUR]
+    strength = _CARD_STRENGTH[trick[0] // VALUES_PER_COLOUR]
     return trick.index(max(trick, key=strength.__getitem__))  # of equal cards `max` takes the first: U13
 
 

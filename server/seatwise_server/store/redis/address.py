@@ -26,7 +26,7 @@ COMMON: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": 3.0, "health_
 """Options of every connection; a URL may override them."""
 
 _PLAIN = ("redis", "rediss", "unix")
-_KINDS = (
+_URL_KINDS = (
     "redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or redis+cluster://HOST,HOST "
     "(with TLS: rediss+sentinel://, rediss+cluster://)"
 )
@@ -76,7 +76,7 @@ def parse_target(url: str) -> RedisTarget:
         return _parse_sentinel(scheme, rest)
     if scheme in ("redis", "rediss") and kind == "cluster":
         return _parse_cluster(scheme, rest)
-    raise ValueError(f"A Redis URL is one of {_KINDS}")
+    raise ValueError(f"A Redis URL is one of {_URL_KINDS}")
 
 
 def _parse_sentinel(scheme: str, rest: str) -> RedisTarget:
@@ -110,7 +110,7 @@ def _split_url(rest: str, port: int) -> tuple[str, tuple[NodeAddress, ...], str,
     split = [urlsplit(f"//{host}") for host in named.split(",")]
     hosts = tuple(NodeAddress(it.hostname, it.port or port) for it in split if it.hostname)
     if not hosts:
-        raise ValueError(f"The Redis URL names no host; it is one of {_KINDS}")
+        raise ValueError(f"The Redis URL names no host; it is one of {_URL_KINDS}")
     return account, hosts, unquote(path.strip("/")), dict(parse_qsl(query))
 
 

@@ -28,7 +28,7 @@ BRIDGED_S = 10.0
 """An outage that is shorter than this is hidden from the callers."""
 
 _FIRST_PAUSE_S = 0.02
-_LONGEST_PAUSE_S = 1.0
+_LONGEST_RETRY_PAUSE_S = 1.0
 
 # redis-py strips the first word of the errors that it knows, so these are told by their class, the others by
 # that word.
@@ -43,7 +43,7 @@ _CLASSES = (
     TryAgainError,
     OSError,  # among them asyncio's TimeoutError
 )
-_WORDS = (
+_OUTAGE_WORDS = (
     "BUSY ",
     "MISCONF",
     "NOREPLICAS",
@@ -63,7 +63,7 @@ def is_outage(error: object) -> bool:
         return True
     if isinstance(error, RedisClusterException):  # redis-py raises it for mistakes of the caller, too
         return str(error).startswith(_CLUSTER_WORDS)
-    return isinstance(error, ResponseError) and str(error).startswith(_WORDS)
+    return isinstance(error, ResponseError) and str(error).startswith(_OUTAGE_WORDS)
 
 
 async def retry_through_outage(ask: Callable[[], Awaitable[T]], bridge_s: float = BRIDGED_S) -> T:
@@ -84,4 +84,4 @@ async def retry_through_outage(ask: Callable[[], Awaitable[T]], bridge_s: float 
             if loop.time() + pause >= deadline:
                 raise StoreUnavailable(f"Redis does not answer: {error}") from error
         await asyncio.sleep(random.uniform(pause / 2, pause))
-        pause = min(pause * 2, _LONGEST_PAUSE_S)
+        pause = min(pause * 2, _LONGEST_RETRY_PAUSE_S)
