@@ -35,7 +35,16 @@ from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.token_uses import TokenUses
-from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, new_client
+from seatwise_server.store import (
+    AppendTimeouts,
+    Flusher,
+    Listeners,
+    RedisClient,
+    ServerFacts,
+    Store,
+    check_server,
+    new_client,
+)
 from seatwise_server.store.redis.recorded_reads import RecordingClient
 from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader
@@ -125,23 +134,14 @@ class _Server:
         self._memory = MemoryWatch(config.max_memory)
 
     async def start(self, stack: AsyncExitStack) -> None:
+        """Starts all parts in order; `stack` stops them in the reverse order."""
         config, self._stack = self._config, stack
-        client = new_client(config.redis_url or self._embedded_url())
-        stack.push_async_callback(client.close_connections)
-        if self._embedded:  # Redis may die while the server starts
-            self._spawn_all({"supervise redis": self._embedded.supervise()})
-            stack.push_async_callback(cancel_until_ended, self._tasks)
+        client = self._open_client()
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._certificate = _load_certificate(config)
         port = _take_http_port(config)
         self._http_number = port.number if port else 0
-        http_address = port.url if port else ""
-        self._forwarder = ReadForwarder() if config.has_read_process else None
-        self._rest: RestDoor | None = None
-        most_connections = connections_for_others() // (1 if config.ws_port is None else 2)
-        self._grpc = GrpcServer(
-            most_connections, self._forwarder, logs_calls=config.socket is None, proxies=config.proxies
-        )
+        self._create_grpc()
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
@@ -149,28 +149,57 @@ class _Server:
         store = Store.of(RecordingClient(client) if port and not self._forwarder else client)
         self._token_uses = TokenUses(store.credentials)
         common = self._new_common(store, self._bind_port(), facts.durability)
+        self._create_http(common, port)
+        self._start_writing(common)
+        await self._open_roles(common, port.url if port else "")
+        _settle_memory()
+        if self._reads:
+            self._reads.start()
+        self._log_start(common, facts)
+
+    def _open_client(self) -> RedisClient:
+        """Returns the client for Redis, and supervises the embedded Redis, which may die while the server starts."""
+        client = new_client(self._config.redis_url or self._embedded_url())
+        self._stack.push_async_callback(client.close_connections)
+        if self._embedded:
+            self._spawn_all({"supervise redis": self._embedded.supervise()})
+            self._stack.push_async_callback(cancel_until_ended, self._tasks)
+        return client
+
+    def _create_grpc(self) -> None:
+        config = self._config
+        self._forwarder = ReadForwarder() if config.has_read_process else None
+        most_connections = connections_for_others() // (1 if config.ws_port is None else 2)
+        self._grpc = GrpcServer(
+            most_connections, self._forwarder, logs_calls=config.socket is None, proxies=config.proxies
+        )
+
+    def _create_http(self, common: Common, port: HttpPort | None) -> None:
+        """Creates the read process, which serves HTTP then, or the REST door of this process."""
+        self._rest: RestDoor | None = None
         http = _with_guest_sockets(common, _with_lobby(common))
         if self._forwarder:
             self._reads = ReadProcess(
                 self._read_settings(http), self._forwarder, port.socket if port else None
             )
         elif http and port:
-            self._rest = _new_rest_door(http, port, self._certificate, store)
+            self._rest = _new_rest_door(http, port, self._certificate, common.store)
+
+    def _start_writing(self, common: Common) -> None:
+        """Starts the writer of journals, and the beat that measures stalls."""
         self._flusher.start()
-        stack.push_async_callback(self._close_flusher)
-        stack.push_async_callback(self._stop_in_order, common.open_streams)
+        self._stack.push_async_callback(self._close_flusher)
+        self._stack.push_async_callback(self._stop_in_order, common.open_streams)
         common.lag.start_beat()
-        stack.callback(common.lag.stop_beat)
-        await self._open_roles(common, http_address)
-        _settle_memory()
-        if self._reads:
-            self._reads.start()
-        (log.info if config.socket is None else log.debug)(
+        self._stack.callback(common.lag.stop_beat)
+
+    def _log_start(self, common: Common, facts: ServerFacts) -> None:
+        (log.info if self._config.socket is None else log.debug)(
             "server_started",
-            address=common.with_scheme(common.listens_on),
-            ws_address=common.as_websocket(common.ws_listens_on),
-            http_address=http_address,
-            roles=sorted(config.roles),
+            address=self.running.address,
+            ws_address=self.running.ws_address,
+            http_address=self.running.http_address,
+            roles=sorted(self._config.roles),
             durability=common.durability,
             **facts.summary,
         )
@@ -208,26 +237,10 @@ class _Server:
         await self._grpc.start()
         if referee:
             self._spawn_all({"echo": _new_echo(referee.referee).run_echo()})
-        if self._websockets:
-            self._spawn_all({
-                "accept websockets": self._websockets.accept_connections(),
-                "watch websockets": self._websockets.watch_connections(),
-            })  # fmt: skip
-        if self._certificate:
-            self._spawn_all({"watch certificate": self._certificate.watch_files()})
-        if self._rest and gateway:
-            await self._rest.start(
-                gateway.operations, common.authenticator, self._is_ready, connections_for_others() // 8
-            )
-            self._spawn_all({"http clock": self._rest.run_clock()})
-        self._spawn_all(
-            {
-                "watch tokens": common.open_streams.watch_tokens(),
-                "write token uses": self._token_uses.watch_uses(),
-                "watch memory": self._memory.watch_memory(),
-                "health": self._watch_health(),
-            }
-        )
+        self._accept_websockets()
+        if gateway:
+            await self._start_rest(common, gateway)
+        self._start_watches(common)
         self._serve_metrics(common)
         self._report_health()
         self.running = Running(
@@ -242,6 +255,30 @@ class _Server:
             http_address,
             self._websockets,
         )
+
+    def _accept_websockets(self) -> None:
+        if self._websockets:
+            self._spawn_all({
+                "accept websockets": self._websockets.accept_connections(),
+                "watch websockets": self._websockets.watch_connections(),
+            })  # fmt: skip
+
+    async def _start_rest(self, common: Common, gateway: GatewayRole) -> None:
+        if self._rest:
+            most = connections_for_others() // 8
+            await self._rest.start(gateway.operations, common.authenticator, self._is_ready, most)
+            self._spawn_all({"http clock": self._rest.run_clock()})
+
+    def _start_watches(self, common: Common) -> None:
+        """Starts the tasks that every process has, whatever its roles."""
+        if self._certificate:
+            self._spawn_all({"watch certificate": self._certificate.watch_files()})
+        self._spawn_all({
+            "watch tokens": common.open_streams.watch_tokens(),
+            "write token uses": self._token_uses.watch_uses(),
+            "watch memory": self._memory.watch_memory(),
+            "health": self._watch_health(),
+        })  # fmt: skip
 
     def _serve_metrics(self, common: Common) -> None:
         config = self._config

@@ -3052,7 +3052,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "nobody watches the memory",
         "server/seatwise_server/app.py",
-        '                "watch memory": self._memory.watch_memory(),\n',
+        '            "watch memory": self._memory.watch_memory(),\n',
         "",
         (f"{MEMORY}::test_a_lone_server_that_grows_stops_in_order_and_its_matches_go_on_after_the_start",),
     ),
