@@ -213,8 +213,33 @@ async def test_a_live_match_is_shown_as_steps_until_it_is_over(http_house: House
     assert {"state": "finished"} in told
     frames = [frame for each in told for frame in each.get("frames", [])]
     assert all(frame["own"] == [None, None] and frame["times"] == [None, None] for frame in frames)
+    assert [each["round"] for frame in frames for each in frame["opened"]] == [1, 2]
+    assert all(len(hand) == 10 for frame in frames for each in frame["opened"] for hand in each["hands"])
+    firsts = [each["first"] for each in told if "frames" in each]
+    assert firsts == [sum(len(each.get("frames", [])) for each in told[:place]) for place, each in enumerate(told) if "frames" in each]
     assert len(frames[-1]["table"]["points"]) == 2
     assert frames[-1]["points"] == [sum(each) for each in zip(*frames[-1]["table"]["points"], strict=True)]
+
+
+async def test_who_comes_late_is_sent_the_newest_step_and_can_load_all_before_it(http_house: House) -> None:
+    async with dealt(http_house, rounds=2) as (table, chair, _), http_house.http() as http:
+        url = f"/{table.name}/live"
+        await chair.move()
+        frames: list[Any] = []
+        while len(frames) < 2:
+            frames = (await http.get(f"{url}/steps")).json["frames"]
+        assert [len(frame["table"]["trick"]) for frame in frames] == [0, 1]
+        async with http_house.http() as stream:
+            await stream.send("GET", url, headers={"accept": "text/event-stream"})
+            await stream.answer_head()
+            seen = b""
+            async for chunk in stream.chunks():
+                seen += chunk
+                if b'"frames"' in seen and seen.endswith(b"\n\n"):
+                    break
+        [news] = [each for each in events_in(seen) if "frames" in each]
+        assert news == {"first": 1, "frames": frames[1:]}
+        await table.play_out()
 
 
 async def test_the_steps_of_a_finished_match_are_those_of_its_record(http_house: House) -> None:

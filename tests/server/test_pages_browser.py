@@ -45,6 +45,8 @@ STEP_MS = """(async () => {
 """The median time of a step, with its layout. Each of them is painted."""
 PAINT_BUDGET_MS, STEP_BUDGET_MS = 200, 16
 LOADS = 5
+STEP_IS = "document.documentElement.dataset.step === '{}'"
+OPENED = "document.querySelector('.opened')"
 SAID = 'document.querySelector(".sentence")?.textContent ?? ""'
 
 
@@ -158,6 +160,26 @@ async def test_a_page_follows_a_match_and_then_shows_its_replay(
         await asyncio.to_thread(browser.wait_for, f"({SAID}) !== ''")
         browser.press("End")
         assert "The match is over" in await asyncio.to_thread(browser.ask, SAID)
+
+
+async def test_who_comes_late_steps_back_to_the_deal_and_sees_the_hands_that_are_open(
+    http_house: House, browser: BrowserPage
+) -> None:
+    async with dealt(http_house, rounds=2) as (table, chair, _):
+        browser.faults.clear()
+        await chair.move()
+        await asyncio.to_thread(browser.open, f"{address_of(http_house)}/{table.name}")
+        await asyncio.to_thread(browser.wait_for, STEP_IS.format(1))
+        await asyncio.to_thread(browser.press, "Home")
+        await asyncio.to_thread(browser.wait_for, STEP_IS.format(0))
+        assert await asyncio.to_thread(browser.ask, SAID) == "Round 1 is dealt."
+        assert await asyncio.to_thread(browser.ask, f"{OPENED}.hidden")
+        await asyncio.to_thread(browser.press, "End")
+        playing = asyncio.create_task(table.play_out())
+        await asyncio.to_thread(browser.wait_for, f"!{OPENED}.hidden")
+        assert "round" in await asyncio.to_thread(browser.ask, f"{OPENED}.textContent")
+        await playing
+    assert browser.faults == []
 
 
 async def watch_one_move(chair: Chair, browser: BrowserPage) -> None:

@@ -11,7 +11,7 @@ from matches.one_match import Desk
 
 from seatwise_referee import record
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import canonical_json, encode_entry
+from seatwise_referee.journal import Rejected, canonical_json, encode_entry
 from seatwise_server.config import SpectatorDelay
 from seatwise_server.play import spectating
 from seatwise_server.play.delivery import end_of
@@ -307,6 +307,118 @@ async def test_only_so_many_matches_are_followed_at_a_time(monkeypatch: pytest.M
         with pytest.raises(Refusal, match="1 matches are watched already"):
             await anext(watcher.follow_match("matches/another"))
         assert len(await Spectator(store, watcher).new()) == 2
+
+
+# --- All positions ----------------------------------------------------------------------------------------
+
+
+async def follow_all(store: Any, watcher: MatchWatcher) -> list[pb.WatchMatchResponse]:
+    return [each async for each in watcher.follow_match(store.desk.setup.match, has_all=True)]
+
+
+def written(told: list[pb.WatchMatchResponse]) -> list[bytes]:
+    return [each.SerializeToString() for each in told]
+
+
+@in_virtual_time
+async def test_who_asks_for_all_positions_is_sent_each_of_them_in_order_whenever_one_comes() -> None:
+    desk, store, newest = dealt(rounds=2)
+    watcher = MatchWatcher(store)
+    early = asyncio.create_task(follow_all(store, watcher))
+    await asyncio.sleep(1)
+    for _ in range(30):
+        desk.submit()
+    store.wake()
+    await asyncio.sleep(1)
+    late = asyncio.create_task(follow_all(store, watcher))
+    desk.submit_illegal()
+    desk.play_out()
+    store.deliver()
+    told = await late
+    assert written(await early) == written(told)
+    assert [each.HasField("match") for each in (told[0], told[-1])] == [True, True]
+    seen = [entry.at_ms for entry in desk.journal if not isinstance(entry, Rejected)]
+    assert [each.at_ms for each in told[1:-1]] == seen
+    views = [each.ugo for each in told[1:-1] if each.HasField("ugo")]
+    assert len({view.SerializeToString() for view in views}) > 60
+    assert len(newest.shown) < 10
+
+
+@in_virtual_time
+async def test_only_so_many_positions_are_kept_and_the_match_is_told_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk, store, _ = dealt(rounds=2)
+    watcher = MatchWatcher(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(spectating, "MOST_KEPT_RESPONSES", 10)
+        early = asyncio.create_task(follow_all(store, watcher))
+        for _ in range(30):
+            await asyncio.sleep(1)
+            desk.submit()
+            store.wake()
+        late = asyncio.create_task(follow_all(store, watcher))
+        await asyncio.sleep(1)
+        desk.play_out()
+        store.deliver()
+        whole, part = await early, await late
+    told, late_told = written(whole), written(part)
+    assert late_told[0] == told[0]
+    first = told.index(late_told[1])
+    assert first > 20
+    assert late_told[1:10] == told[first : first + 9]
+    assert late_told[-1] == told[-1]
+
+
+@in_virtual_time
+async def test_the_match_is_told_first_although_its_state_has_changed_since_the_last_move() -> None:
+    _, store, first = dealt()
+    await first.new()
+    first.task.cancel()
+    store.fields["state"] = b"SEATING"
+    watcher = MatchWatcher(store)
+    await Spectator(store, watcher).new()
+    store.fields["state"] = b"RUNNING"
+    await asyncio.sleep(3)
+    assert [each.HasField("match") for each in await Spectator(store, watcher).new()] == [True, False]
+
+
+@in_virtual_time
+async def test_who_comes_while_the_last_spectator_leaves_is_shown_the_match() -> None:
+    _, store, first = dealt()
+    first.task.cancel()
+    watcher = MatchWatcher(store)
+    leaving = Spectator(store, watcher)
+    await leaving.new()
+    leaving.task.cancel()
+    await asyncio.sleep(0)
+    assert [each.HasField("match") for each in await Spectator(store, watcher).new()] == [True, False]
+
+
+@in_virtual_time
+async def test_no_delay_of_a_host_is_shorter_for_who_asks_for_all_positions() -> None:
+    desk, store, _ = dealt(rounds=2)
+    shown: list[int] = []
+
+    async def count(watcher: MatchWatcher) -> None:
+        async for response in watcher.follow_match(desk.setup.match, has_all=True):
+            shown.append(response.ugo.round)
+
+    for delay in (SpectatorDelay.ROUND, SpectatorDelay.OVER):
+        asyncio.create_task(count(MatchWatcher(store, delay)))  # noqa: RUF006
+    await asyncio.sleep(1)
+    before = len(shown)
+    desk.submit()
+    store.wake()
+    await asyncio.sleep(1)
+    assert len(shown) == before
+    play_one_round(desk)
+    desk.submit()
+    store.wake()
+    await asyncio.sleep(1)
+    assert len(shown) > before + 20
+    assert shown[-1] == 2
+    assert shown[before:].count(2) == 1
 
 
 # --- What is opened, and when -----------------------------------------------------------------------------

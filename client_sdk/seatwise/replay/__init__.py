@@ -10,7 +10,7 @@
 """
 
 from seatwise.replay.frame_builder import FrameBuilder, build_frames
-from seatwise.replay.frames import ALL_OPEN, SPECTATOR, Frame, PlayedMove, SeatTimes, Viewpoint
+from seatwise.replay.frames import ALL_OPEN, SPECTATOR, Frame, OpenedHands, PlayedMove, SeatTimes, Viewpoint
 from seatwise.replay.match_replay import MatchReplay, build_replay, read_replay
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Frame",
     "FrameBuilder",
     "MatchReplay",
+    "OpenedHands",
     "PlayedMove",
     "SeatTimes",
     "Viewpoint",

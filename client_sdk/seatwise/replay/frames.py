@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, TypeAlias
 
 from seatwise_referee.game import Json, Seat
@@ -58,6 +58,17 @@ class SeatTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenedHands:
+    """The hands of a finished round whose cards are out of play."""
+
+    round: int
+    """The number of the round, from 1."""
+
+    hands: tuple[tuple[tuple[str, str], ...], ...]
+    """By seat, the cards as records write them, each with its symbols; "" where a game has none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """A match after one step: who acted, what lies where, and who is asked now."""
 
@@ -102,9 +113,15 @@ class Frame:
     is_other_than_hint: bool = False
     """Whether the seat made another move than the hint of the frame before."""
 
+    opened: tuple[OpenedHands, ...] = ()
+    """The hands that the rules opened with this step, for all to see; only in frames of a match that is watched live."""
+
     def to_json(self) -> dict[str, Any]:
-        """Return the frame as JSON. Its keys are the names of the fields."""
-        return asdict(self)
+        """Return the frame as JSON. Its keys are the names of the fields. The values belong to the frame: change none."""
+        written = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in ("moves", "times", "opened"):  # a copy of all the rest would take longer than to make it
+            written[name] = [asdict(each) if each else None for each in written[name]]
+        return written
 
 
 def is_open_to(viewpoint: Viewpoint, seat: int) -> bool:

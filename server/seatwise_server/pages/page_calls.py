@@ -31,20 +31,34 @@ class PageCalls:
         """Returns the caller with this token if it may call the method. Raises `Refusal`."""
         return await self._authenticator.authorize(f"/seatwise.v1.{method}", token, _peer.get())
 
+    async def admit(self, method: str, **fields: Any) -> None:
+        """Raises `Refusal` where anybody who called this method now would be refused before it began."""
+        await self._prepare_call(method, None, fields)
+
     async def open_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
         """Calls a method that streams, as anybody may, and returns its responses."""
-        operation, caller, request = await self._prepare_call(method, None, fields)
+        await self.admit(method, **fields)
+        return await self.open_shared_stream(method, **fields)
+
+    async def open_shared_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
+        """Calls a method that streams, for several people who have been admitted each."""
+        operation, caller, request = await self._find_call(method, None, fields)
         responses: AsyncGenerator[Any, None] = operation.handle(caller, request)
         return responses
 
     async def _prepare_call(
         self, method: str, token: str | None, fields: dict[str, Any]
     ) -> tuple[Operation, Caller, Any]:
-        operation = self._operations[f"/seatwise.v1.{method}"]
-        caller = await self._authenticator.authorize(operation.method, token, _peer.get())
-        request = operation.request_type(**fields)
+        operation, caller, request = await self._find_call(method, token, fields)
         await operation.admit(caller, request)
         return operation, caller, request
+
+    async def _find_call(
+        self, method: str, token: str | None, fields: dict[str, Any]
+    ) -> tuple[Operation, Caller, Any]:
+        operation = self._operations[f"/seatwise.v1.{method}"]
+        caller = await self._authenticator.authorize(operation.method, token, _peer.get())
+        return operation, caller, operation.request_type(**fields)
 
 
 _peer: ContextVar[str] = ContextVar("peer of a page", default="")

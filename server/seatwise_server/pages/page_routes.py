@@ -69,4 +69,5 @@ def add_pages(
     urls.add_endpoint(f"{OPERATORS}/logout", "POST", OPERATORS, page_endpoint(operators.log_out))
     urls.add_endpoint("/matches/{match}/frames", "GET", "/matches/frames", matches.answer_frames)
     urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", live.answer)
+    urls.add_endpoint("/matches/{match}/live/steps", "GET", "/matches/live/steps", live.answer_steps)
     urls.add_endpoint("/static/{version}/{file}", "GET", "/static", answer_static)

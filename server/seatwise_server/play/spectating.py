@@ -1,6 +1,7 @@
 """Lets spectators follow a match from any process. It reads the journal, not the referee's memory: only safe entries.
 
-One tail reads the journal of a match for all spectators of this process. Each of them is sent the newest that there is.
+One tail reads the journal of a match for all spectators of this process. Each of them is sent the newest that there is, or
+every position from the deal on.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from operator import itemgetter
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -32,6 +32,8 @@ SHORTEST_UPDATE_S = 0.1
 """Positions are sent at most so often: a person sees no more of them."""
 MOST_WATCHED_MATCHES = 500
 """The most matches that are followed at a time: each tail keeps a connection to the store open."""
+MOST_KEPT_RESPONSES = 1_000
+"""Responses of a match that are kept for those who want all of them: about 500 bytes each. The longest match of UGO! has 400."""
 
 
 class MatchWatcher:
@@ -42,19 +44,22 @@ class MatchWatcher:
         self._delay = delay
         self._broadcasts: dict[str, MatchBroadcast] = {}
 
-    async def follow_match(self, name: str) -> AsyncGenerator[pb.WatchMatchResponse, None]:
-        """Yields the present state of the match, then the newest change, then its end.
+    async def follow_match(
+        self, name: str, *, has_all: bool = False
+    ) -> AsyncGenerator[pb.WatchMatchResponse, None]:
+        """Yields the present state of the match, then the newest change, then its end; or all changes since the deal.
 
         Several spectators are given the same object: nobody may change it. Raises `Refusal` SERVER_FULL.
         """
         broadcast = self._broadcasts.get(name) or self._begin_broadcast(name)
         broadcast.spectators += 1
         try:
-            async for response in broadcast.newest_responses():
+            async for response in broadcast.all_responses() if has_all else broadcast.newest_responses():
                 yield response
         finally:
             broadcast.spectators -= 1
             if not broadcast.spectators:
+                self._forget_broadcast(name, broadcast)  # now: who comes while it stops needs another
                 await broadcast.stop()
 
     def _begin_broadcast(self, name: str) -> MatchBroadcast:
@@ -63,12 +68,16 @@ class MatchWatcher:
             raise Refusal("SERVER_FULL", message, retry_after="5")
         broadcast = self._broadcasts[name] = MatchBroadcast()
         tail = MatchTail(self._store, name, self._delay)
-        broadcast.start(tail.read_responses(), on_end=lambda: self._broadcasts.pop(name))
+        broadcast.start(tail.read_responses(), on_end=lambda: self._forget_broadcast(name, broadcast))
         return broadcast
+
+    def _forget_broadcast(self, name: str, broadcast: MatchBroadcast) -> None:
+        if self._broadcasts.get(name) is broadcast:
+            del self._broadcasts[name]
 
 
 class MatchBroadcast:
-    """The newest that spectators may see of one match."""
+    """What spectators may see of one match: the newest, and all since its deal."""
 
     def __init__(self) -> None:
         self.spectators = 0
@@ -77,6 +86,8 @@ class MatchBroadcast:
         self._count = 0
         self._newest: dict[bool, tuple[int, pb.WatchMatchResponse]] = {}
         """The newest response with the match, and the newest with a position, each with its number."""
+        self._kept: list[bytes] = []
+        """The first response, and all others or the last ones of them."""
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -92,24 +103,48 @@ class MatchBroadcast:
 
     async def newest_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
         """Yields the newest responses until the match is over. A slow reader misses what came in between."""
+        seen: dict[bool, int] = {}
+        while True:
+            unseen = [(told[0], kind) for kind, told in self._newest.items() if told[0] > seen.get(kind, 0)]
+            if unseen:
+                kind = not seen or min(unseen)[1]  # the match comes first
+                seen[kind], response = self._newest[kind]
+                yield response
+            elif not await self._wait_for_change():
+                return
+
+    async def all_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
+        """Yields every response until the match is over, the first one first. It skips what is kept no more."""
         seen = 0
         while True:
-            unseen = [numbered for numbered in self._newest.values() if numbered[0] > seen]
-            if unseen:
-                seen, response = min(unseen, key=itemgetter(0))
-                yield response
-            elif self._failure:
-                raise self._failure
-            elif self._is_over:
+            place = seen and max(1, seen - self._left_out)
+            if place < len(self._kept):
+                seen = place + self._left_out + 1 if place else 1
+                yield pb.WatchMatchResponse.FromString(self._kept[place])
+            elif not await self._wait_for_change():
                 return
-            else:
-                await self._changed.wait()
+
+    @property
+    def _left_out(self) -> int:
+        return self._count - len(self._kept)
+
+    async def _wait_for_change(self) -> bool:
+        """Returns whether more may follow. Raises what has ended the tail."""
+        if self._failure:
+            raise self._failure
+        if self._is_over:
+            return False
+        await self._changed.wait()
+        return True
 
     async def _read_tail(self, tail: AsyncIterator[pb.WatchMatchResponse]) -> None:
         try:
             async for response in tail:
                 self._count += 1
                 self._newest[response.HasField("match")] = self._count, response
+                self._kept.append(response.SerializeToString())
+                if len(self._kept) > MOST_KEPT_RESPONSES:
+                    del self._kept[1]
                 self._wake_spectators()
         except Exception as failure:
             self._failure = failure
@@ -131,7 +166,7 @@ class MatchTail:
         self._delay = delay
 
     async def read_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
-        """Yields the match, then the newest position whenever there is one that may be shown, then the end."""
+        """Yields the match, then every position as soon as it may be shown, then the end."""
         meta = await self._store.matches.get_meta(self._name)
         if meta is None:
             return
@@ -145,18 +180,17 @@ class MatchTail:
         state = meta.state
         while not shown.position.end and meta and "result" not in meta.fields:
             found = await self._store.journal.wait_for_entries(self._name, shown.position.seq, TAIL_BLOCK_MS)
-            response = shown.add_entries(list(map(decode_entry, found)))
-            if response:
+            responses = shown.add_entries(list(map(decode_entry, found)))
+            for response in responses:
                 yield response
             meta = await self._store.matches.get_meta(self._name)
             if meta and meta.state != state and "result" not in meta.fields:
                 state = meta.state
                 yield _match_response(meta)
-            if response:
+            if responses:
                 await asyncio.sleep(SHORTEST_UPDATE_S)
         last = await self._wait_for_result()
-        response = shown.add_entries(await self._read_rest(shown.position), is_over=True)
-        if response:
+        for response in shown.add_entries(await self._read_rest(shown.position), is_over=True):
             yield response
         if last and last.state != state:
             yield _match_response(last)
@@ -194,30 +228,26 @@ class ShownPosition:
         self.position = first_position(setup)
         self._setup = setup
         self._delay = delay
-        self._held_ms: int | None = None
-        """The time of a change that is shown when the match is over."""
+        self._held: list[pb.WatchMatchResponse] = []
+        """Positions that are shown later."""
 
-    def add_entries(self, entries: Sequence[Entry], *, is_over: bool = False) -> pb.WatchMatchResponse | None:
-        """Applies the entries. Returns the newest position that may be shown, if there is one that was not shown yet."""
-        newest = None
-        is_live = self._delay is SpectatorDelay.LIVE
-        for batch in [entries] if is_live else [[entry] for entry in entries]:
+    def add_entries(self, entries: Sequence[Entry], *, is_over: bool = False) -> list[pb.WatchMatchResponse]:
+        """Applies the entries. Returns the positions that may be shown from now on, in their order."""
+        shown = []
+        for entry in entries:
             before = self.position
-            self.position, news_ms = fold_entries(before, batch, self._setup)
+            self.position, news_ms = fold_entries(before, [entry], self._setup)
             if news_ms is not None:
-                self._held_ms = news_ms
-                if is_live or self._opens_hands(before):
-                    newest = self._show_position()
-        if is_over and self._held_ms is not None:
-            newest = self._show_position()
-        return newest
+                self._held.append(spectator_view(self.position, self._setup, news_ms))
+                if self._delay is SpectatorDelay.LIVE or self._opens_hands(before):
+                    shown += self._release_held()
+        return shown + self._release_held() if is_over else shown
 
-    def _show_position(self) -> pb.WatchMatchResponse:
-        assert self._held_ms is not None
-        shown = spectator_view(self.position, self._setup, self._held_ms)
-        shown.send_time.CopyFrom(_now())
-        self._held_ms = None
-        return shown
+    def _release_held(self) -> list[pb.WatchMatchResponse]:
+        released, self._held = self._held, []
+        for response in released:
+            response.send_time.CopyFrom(_now())
+        return released
 
     def _opens_hands(self, before: Position) -> bool:
         """Whether the delay ends with this entry: the cards of a round have left play, or none were dealt before."""

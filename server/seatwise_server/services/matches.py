@@ -159,7 +159,8 @@ class MatchService:
         """See match_service.proto."""
         await self._sets.check_is_over(await self._get_message(request.name))
         with self._spectators.reserve_stream():
-            async with aclosing(self._watch.follow_match(request.name)) as responses:
+            following = self._watch.follow_match(request.name, has_all=request.all_positions)
+            async with aclosing(following) as responses:
                 async for response in responses:
                     yield response
 

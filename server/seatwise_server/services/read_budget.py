@@ -28,6 +28,8 @@ ROWS_OF_UNIT: Final = 5
 """Rows of a list that cost as much as one read of one thing."""
 COSTS: Final = {"WatchMatch": 2, "GetRecord": 2, "GetDealSet": 2, "ListOpponents": 10}
 """Units of the methods that cost more than one unit, in addition to their rows."""
+ALL_POSITIONS_COST: Final = 5
+"""Units of all positions of a match, in addition to those of a watch."""
 ALL_ANONYMOUS: Final = "all"
 OWN_PEER: Final = "unix:"
 """The peer of calls that the server itself has forwarded to its read process. They were counted there."""
@@ -109,6 +111,8 @@ def cost_of_read(method: str, request: Any) -> float:
     if asked is not None:
         rows = min(asked, LARGEST_PAGE_SIZE) if asked > 0 else DEFAULT_PAGE_SIZE
         units += rows / ROWS_OF_UNIT
+    if getattr(request, "all_positions", False):
+        units += ALL_POSITIONS_COST
     return units
 
 

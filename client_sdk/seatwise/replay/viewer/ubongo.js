@@ -64,6 +64,15 @@ function drawSeat(frame, seat, name) {
   return note(table.out.includes(seat) ? "out of this round" : `builds, ${table.laid[seat]} cards laid`);
 }
 
+// The hands of finished rounds, which the rules have opened: a row for each.
+function drawOpened(hands, hasRounds) {
+  const rows = hands.map(({ round, name, hand }, row) => group(0, row * 88, "",
+    label(0, 14, hasRounds ? `${name}, round ${round}` : name, "name", "start"),
+    hand.map(([card, symbols], place) => group(place * 46, 20, "", drawTile([card, 0, 0, 0], symbols)))));
+  const told = hands.map(({ round, name, hand }) => `round ${round} ${name} ${hand.map(([card]) => card).join(" ")}`).join(", ");
+  return picture(420, hands.length * 88, `Opened hands: ${told}`, rows);
+}
+
 // The race of the round so far: a bar for each seat, as long as it built.
 function drawTable(frame, names, steps) {
   const { table } = frame, calls = new Map();
@@ -89,5 +98,6 @@ const spanOf = (steps) => (steps.length > 1 && steps[0].at_ms !== null ? steps.a
 export const UBONGO = {
   drawTable,
   drawSeat,
+  drawOpened,
   describeFacts: ({ table }) => `Round ${table.round} of ${table.rounds}${table.built ? ", over" : ""}`,
 };

@@ -60,6 +60,14 @@ function drawSeat(frame, seat, name) {
   return picture(324, 196, title, drawUgoHand(hand, 5, 4), drawUgoKingdom(kingdom, 5, 58));
 }
 
+// The hands of finished rounds, which the rules have opened: a row for each.
+function drawOpened(hands) {
+  const rows = hands.map(({ name, hand }, row) => [
+    shape("title", {}, name), label(0, row * 52 + 30, shorten(name, 13), "name", "start"), ...drawUgoHand(hand.map(([card]) => card), 100, row * 52 + 4)]);
+  const told = hands.map(({ name, hand }) => `${name} ${hand.map(([card]) => card).join(" ")}`).join(", ");
+  return picture(420, hands.length * 52, `Opened hands: ${told}`, rows.map((row) => shape("g", {}, row)));
+}
+
 function drawTable(frame, names) {
   const { table } = frame, seats = names.length;
   const trick = table.trick.length ? { leader: table.leader, cards: table.trick } : table.last || { leader: table.leader, cards: [] };
@@ -78,6 +86,7 @@ function drawTable(frame, names) {
 export const UGO = {
   drawTable,
   drawSeat,
+  drawOpened,
   describeFacts: ({ table }) =>
     `Round ${table.round} of ${table.rounds}, trick ${Math.max(1, table.tricks + (table.trick.length ? 1 : 0))}, ${table.supply} farmers left`,
 };

@@ -75,8 +75,10 @@ class Viewer {
     this.table = make("div", { class: "table" });
     this.seats = this.replay.names.map(makeBoard);
     this.boards = make("div", { class: "boards", "data-seats": this.seats.length }, ...this.seats.map(({ section }) => section));
+    this.opened = { section: make("details", { class: "opened", open: "" }), title: make("summary"), drawn: make("div") };
+    this.opened.section.append(this.opened.title, this.opened.drawn);
     this.moves = make("ol", { class: "moves", tabindex: "0", "aria-label": "Moves" });
-    const stage = make("div", { class: "stage" }, this.facts, this.sentence, this.hint, this.table, this.boards);
+    const stage = make("div", { class: "stage" }, this.facts, this.sentence, this.hint, this.table, this.boards, this.opened.section);
     const side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
     element.classList.add("viewer");
     element.replaceChildren(make("div", { class: "columns" }, stage, side), this.buildBar());
@@ -120,10 +122,20 @@ class Viewer {
     const { frames } = this.replay;
     this.last = frames.length - 1;
     this.slider.max = this.last;
-    this.moves.replaceChildren(...frames.map((frame, step) => this.listStep(seenFrom(this.viewpoint, frame), step)));
+    this.listSteps(frames);
     const starts = frames.flatMap((frame, step) => (frame.kind === "dealt" || frame.kind === "round" ? [[frame.table.round, step]] : []));
     this.rounds.replaceChildren(...starts.map(([round, step]) => make("option", { value: step }, round ?? "1")));
     this.starts = starts.map(([, step]) => step);
+  }
+
+  // A live match gets longer: what is listed already stays.
+  listSteps(frames) {
+    const { viewpoint, listed } = this;
+    const isLonger = listed && listed.viewpoint === viewpoint && listed.frames.every((frame, step) => frame === frames[step]);
+    if (!isLonger) this.moves.replaceChildren();
+    const known = this.moves.children.length;
+    this.moves.append(...frames.slice(known).map((frame, place) => this.listStep(seenFrom(viewpoint, frame), known + place)));
+    this.listed = { viewpoint, frames };
   }
 
   listStep(frame, step) {
@@ -157,6 +169,7 @@ class Viewer {
     if (drawing) drawIn(this.table, drawing.drawTable(frame, this.replay.names, steps));
     else drawText(this.table, frame.table.text);
     this.seats.forEach((board, seat) => this.drawBoard(board, frame, seat, drawing));
+    this.drawOpened(drawing);
     this.rounds.value = start;
     this.markStep(frame);
     document.documentElement.dataset.step = this.step;
@@ -172,6 +185,16 @@ class Viewer {
     write(board.times, times ? this.describeTimes(times) : "");
     if (drawing) drawIn(board.drawn, drawing.drawSeat(frame, seat, name));
     else drawText(board.drawn, own ? own.text : "");
+  }
+
+  // In a live match, the hands that the rules have opened last.
+  drawOpened(drawing) {
+    const opened = this.replay.frames.slice(0, this.step + 1).findLast((frame) => frame.opened?.length)?.opened ?? [];
+    this.opened.section.hidden = !(drawing && opened.length);
+    if (this.opened.section.hidden) return;
+    write(this.opened.title, `Hands that are open now: round ${opened.map(({ round }) => round).join(" and ")}`);
+    const hands = opened.flatMap(({ round, hands }) => hands.map((hand, seat) => ({ round, name: this.replay.names[seat], hand })));
+    drawIn(this.opened.drawn, drawing.drawOpened(hands, opened.length > 1));
   }
 
   describeTimes(times) {
@@ -271,9 +294,8 @@ class Viewer {
     const isAtEnd = this.step === this.last;
     this.replay = replay;
     this.fill();
-    const step = isAtEnd ? this.last : this.step;
-    this.step = -1;
-    this.show(step, false);
+    if (isAtEnd) this.show(this.last, false);
+    else this.markStep(this.replay.frames[this.step]);
   }
 }
 

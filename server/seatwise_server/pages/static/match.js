@@ -3,6 +3,7 @@ import { mount } from "./viewer.js";
 
 const SHORTEST_DRAW_MS = 300;
 const RETRY_MS = 5_000;
+const TRIES = 3;
 const element = document.querySelector("#viewer");
 const told = document.querySelector("#link-state");
 
@@ -12,17 +13,48 @@ async function showReplay() {
   mount(element, await response.json());
 }
 
+// The steps of a live match by their numbers. A stream begins with the newest one; those before it are loaded beside it.
+class LiveSteps {
+  constructor(onChange) {
+    Object.assign(this, { onChange, first: -1, steps: [], isWhole: false });
+  }
+
+  add({ first, frames }) {
+    const place = first - this.first;
+    if (this.first < 0 || place < 0 || place > this.steps.length) this.begin(first, frames); // also after a lost connection
+    else this.steps.splice(place, frames.length, ...frames);
+    if (this.isWhole) this.onChange();
+  }
+
+  begin(first, frames) {
+    Object.assign(this, { first, steps: [...frames], isWhole: first === 0 });
+    if (!this.isWhole) this.loadEarlier(TRIES);
+  }
+
+  async loadEarlier(tries) {
+    const response = await fetch(element.dataset.steps).catch(() => null);
+    const { frames } = response?.ok ? await response.json() : { frames: [] };
+    const isFound = frames.length >= this.first;
+    if (!isFound && tries > 1) return setTimeout(() => this.loadEarlier(tries - 1), RETRY_MS);
+    if (isFound) Object.assign(this, { first: 0, steps: [...frames.slice(0, this.first), ...this.steps] });
+    this.isWhole = true;
+    this.onChange();
+  }
+}
+
+let viewer = null;
+
 function watchMatch() {
   const replay = { ...JSON.parse(element.dataset.match), viewpoint: "spectator", points: [], ranks: [], endings: [], frames: [] };
-  let viewer = null, timer = 0;
+  let timer = 0;
   const draw = () => {
     timer = 0;
-    if (viewer) viewer.replace({ ...replay });
-    else {
-      viewer = mount(element, replay);
-      viewer.show(viewer.last, false);
-    }
+    const shown = { ...replay, frames: [...steps.steps] };
+    if (viewer) return viewer.replace(shown);
+    viewer = mount(element, shown);
+    if (!location.hash.startsWith("#step=")) viewer.show(viewer.last, false);
   };
+  const steps = new LiveSteps(() => (timer ||= setTimeout(draw, viewer ? SHORTEST_DRAW_MS : 0)));
   const source = new EventSource(element.dataset.live);
   source.onopen = () => (told.textContent = "");
   source.onerror = () => {
@@ -32,9 +64,7 @@ function watchMatch() {
   };
   source.onmessage = (event) => {
     const news = JSON.parse(event.data);
-    if (!news.frames) return;
-    replay.frames = [...replay.frames, ...news.frames];
-    timer ||= setTimeout(draw, viewer ? SHORTEST_DRAW_MS : 0);
+    if (news.frames) steps.add(news);
   };
   source.addEventListener("refused", (event) => {
     source.close();
