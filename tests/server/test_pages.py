@@ -216,7 +216,11 @@ async def test_a_live_match_is_shown_as_steps_until_it_is_over(http_house: House
     assert [each["round"] for frame in frames for each in frame["opened"]] == [1, 2]
     assert all(len(hand) == 10 for frame in frames for each in frame["opened"] for hand in each["hands"])
     firsts = [each["first"] for each in told if "frames" in each]
-    assert firsts == [sum(len(each.get("frames", [])) for each in told[:place]) for place, each in enumerate(told) if "frames" in each]
+    assert firsts == [
+        sum(len(each.get("frames", [])) for each in told[:place])
+        for place, each in enumerate(told)
+        if "frames" in each
+    ]
     assert len(frames[-1]["table"]["points"]) == 2
     assert frames[-1]["points"] == [sum(each) for each in zip(*frames[-1]["table"]["points"], strict=True)]
 

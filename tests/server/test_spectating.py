@@ -72,13 +72,14 @@ class FakeStore:
 class Spectator:
     """Keeps what it is shown."""
 
-    def __init__(self, store: Any, watcher: MatchWatcher | None = None) -> None:
+    def __init__(self, store: Any, watcher: MatchWatcher | None = None, *, has_all: bool = False) -> None:
+        self.has_all = has_all
         self.shown: list[pb.WatchMatchResponse] = []
         self.task = asyncio.create_task(self._watch(watcher or MatchWatcher(store), store.desk.setup.match))
 
     async def _watch(self, watch: MatchWatcher, name: str) -> None:
         self.shown = []
-        async for response in watch.follow_match(name):
+        async for response in watch.follow_match(name, has_all=self.has_all):
             self.shown.append(response)
 
     async def new(self) -> list[pb.WatchMatchResponse]:
@@ -398,27 +399,18 @@ async def test_who_comes_while_the_last_spectator_leaves_is_shown_the_match() ->
 @in_virtual_time
 async def test_no_delay_of_a_host_is_shorter_for_who_asks_for_all_positions() -> None:
     desk, store, _ = dealt(rounds=2)
-    shown: list[int] = []
-
-    async def count(watcher: MatchWatcher) -> None:
-        async for response in watcher.follow_match(desk.setup.match, has_all=True):
-            shown.append(response.ugo.round)
-
-    for delay in (SpectatorDelay.ROUND, SpectatorDelay.OVER):
-        asyncio.create_task(count(MatchWatcher(store, delay)))  # noqa: RUF006
-    await asyncio.sleep(1)
-    before = len(shown)
+    at_round_end = Spectator(store, MatchWatcher(store, SpectatorDelay.ROUND), has_all=True)
+    at_end = Spectator(store, MatchWatcher(store, SpectatorDelay.OVER), has_all=True)
+    await asyncio.gather(at_round_end.new(), at_end.new())
     desk.submit()
     store.wake()
-    await asyncio.sleep(1)
-    assert len(shown) == before
+    assert await at_round_end.new() == []
     play_one_round(desk)
     desk.submit()
     store.wake()
-    await asyncio.sleep(1)
-    assert len(shown) > before + 20
-    assert shown[-1] == 2
-    assert shown[before:].count(2) == 1
+    shown = [each.ugo.round for each in await at_round_end.new()]
+    assert (len(shown) > 20, shown[-2:]) == (True, [1, 2])
+    assert await at_end.new() == []
 
 
 # --- What is opened, and when -----------------------------------------------------------------------------
