@@ -77,7 +77,7 @@ class MatchWatcher:
 
 
 class MatchBroadcast:
-    """What spectators may see of one match: the newest, and all since its deal."""
+    """The positions of one match that spectators may see: the newest, and all since the deal."""
 
     def __init__(self) -> None:
         self.spectators = 0
