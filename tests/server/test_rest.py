@@ -562,7 +562,7 @@ async def test_a_stream_says_when_it_can_go_on_no_longer(
     from seatwise_server.play.spectating import MatchWatcher
     from seatwise_server.store.errors import StoreUnavailable
 
-    async def breaking(*_: Any) -> AsyncIterator[match_service_pb2.WatchMatchResponse]:
+    async def breaking(*_: Any, **__: Any) -> AsyncIterator[match_service_pb2.WatchMatchResponse]:
         yield match_service_pb2.WatchMatchResponse(at_ms=1)
         raise StoreUnavailable("gone")
 
