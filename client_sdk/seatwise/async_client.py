@@ -87,11 +87,11 @@ Page = MatchList
 class AsyncClient:
     """Calls a server from async code. Use it in an `async with` statement, or close it.
 
-    Methods that only read need no token. Methods marked "Admin." need the admin token.
+    Methods that only read need no token. The others name the scope that the token needs; the admin token has every scope.
 
     Args:
         address: The address of the server, as in `run`.
-        token: The token of a bot or of the admin. By default it is read from the environment variable SEATWISE_TOKEN.
+        token: The token of a bot, a person or the admin. By default it is read from the environment variable SEATWISE_TOKEN.
         patience_s: How long a call is repeated before it fails, in seconds.
         **security: Options of the encryption, as in `run`.
 
@@ -156,7 +156,7 @@ class AsyncClient:
     async def register_bot(
         self, bot: str, version: str = "1", owner: str = "", request_id: str = ""
     ) -> Registered:
-        """Register a bot version. Admin.
+        """Register a bot version. Needs the scope register.
 
         Args:
             bot: The name: lower-case letters, digits and dashes, at most 40, starting with a letter.
@@ -180,7 +180,7 @@ class AsyncClient:
         return Registered(answer.bot.name, token)
 
     async def rotate_token(self, name: str) -> str:
-        """Give a bot a new token. The old one is no longer valid. Admin.
+        """Give a bot a new token. The old one is no longer valid. Needs the scope register.
 
         Args:
             name: The bot, as in `"bots/alice/versions/1"`.
@@ -195,7 +195,7 @@ class AsyncClient:
         return (await self._call_bots("RotateToken", request, bot_service_pb2.RotateTokenResponse)).token
 
     async def revoke_token(self, name: str) -> bot_pb2.Bot:
-        """Revoke a bot's token. Streams opened with it end within a second. Admin.
+        """Revoke a bot's token. Streams opened with it end within a second. Needs the scope register.
 
         Args:
             name: The bot, as in `"bots/alice/versions/1"`.
@@ -210,7 +210,7 @@ class AsyncClient:
         return (await self._call_bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
 
     async def delete_bot(self, name: str) -> list[str]:
-        """Delete a bot version for good. Admin.
+        """Delete a bot version for good. Needs the scope operate.
 
         Its streams end within a second. Matches, records and tables keep its name, which is never registered again.
 
@@ -288,7 +288,7 @@ class AsyncClient:
         request_id: str = "",
         league: str = "",
     ) -> match_pb2.Match:
-        """Create a match between named bots. It starts when all of them are present. Admin.
+        """Create a match between named bots. It starts when all of them are present. Needs the scope operate.
 
         Args:
             game: The game, as in "ugo".
@@ -395,7 +395,7 @@ class AsyncClient:
         return (await self._call_matches("GetRecord", request, match_service_pb2.GetRecordResponse)).record
 
     async def abort_match(self, name: str) -> match_pb2.Match:
-        """End a match so that it does not count. A match that is over stays as it is. Admin.
+        """End a match so that it does not count. A match that is over stays as it is. Needs the scope operate.
 
         Args:
             name: The match, as in `"matches/1a2b"`.
@@ -425,7 +425,7 @@ class AsyncClient:
         return await self._call_matches("GetDealSet", request, match_service_pb2.GetDealSetResponse)
 
     async def close_deal_set(self, name: str) -> bool:
-        """Close a set of duplicate deals of which not all matches will be played. Admin.
+        """Close a set of duplicate deals of which not all matches will be played. Needs the scope operate.
 
         Args:
             name: The set, as in `"sets/autumn-1"`.
@@ -468,7 +468,7 @@ class AsyncClient:
     # Leagues
 
     async def create_league(self, name: str, settings: str) -> league_pb2.League:
-        """Create a league. A repeat with the same settings gives the same league. Admin.
+        """Create a league. A repeat with the same settings gives the same league. Needs the scope operate.
 
         Args:
             name: The league, as in `"leagues/autumn"`.
@@ -530,7 +530,7 @@ class AsyncClient:
     # Ladders
 
     async def create_ladder(self, ladder: ladder_pb2.Ladder) -> ladder_pb2.Ladder:
-        """Create a ladder. A repeat with the same settings gives the same ladder. Admin.
+        """Create a ladder. A repeat with the same settings gives the same ladder. Needs the scope operate.
 
         Args:
             ladder: The ladder. Its name, game and number of seats are required.

@@ -15,7 +15,7 @@ PRODUCT = (
 )
 
 ONE_MEANING = {
-    "ATTEND_PATH": "the path at which a WebSocket of a bot attends the lobby",
+    "ATTEND_METHOD": "the gRPC method by which a bot attends the lobby",
     "BY_TEXT": "the cards of a game, by their text",
     "CARDS": "all cards of a game",
     "CODEC": "the codec of a game",
@@ -31,7 +31,7 @@ ONE_MEANING = {
     "LAST_ROUND": "the key of a view's last round on the wire",
     "NAMES": "the form of the names of one kind of resource",
     "NUMBER_FIELDS": "the fields of a time control that are one number",
-    "PLAY_PATH": "the path at which a WebSocket of a bot plays",
+    "PLAY_METHOD": "the gRPC method by which a bot plays",
     "POINTS": "the key of a view's points on the wire",
     "PROGRESS_EVERY_S": "seconds between two lines of progress",
     "SEAT": "the encoded seats of a view",

@@ -37,8 +37,8 @@ ROUND_S: Final = 1.0
 DAWDLE_SHARE: Final = 0.8
 """The share of its free time that a dawdling bot uses."""
 
-_ATTEND_PATH = "/seatwise.v1.LobbyService/Attend"
-_PLAY_PATH = "/seatwise.v1.PlayService/Play"
+_ATTEND_METHOD = "/seatwise.v1.LobbyService/Attend"
+_PLAY_METHOD = "/seatwise.v1.PlayService/Play"
 _GET_BOT_PATH = "/seatwise.v1.BotService/GetBot"
 
 
@@ -87,7 +87,7 @@ async def never_read(bot: HostileBot) -> None:
     """Ask for answers, and read none of them."""
     nonsense = PlayRequest(items=[PlayRequestItem(match="x" * 64)] * 50).SerializeToString()
     while bot.may_act:
-        async with bot.open_stream(_PLAY_PATH) as stream:
+        async with bot.open_stream(_PLAY_METHOD) as stream:
             while bot.may_act:
                 await stream.write(nonsense)
                 bot.acts += 1
@@ -99,7 +99,7 @@ async def send_many_items(bot: HostileBot) -> None:
     item = PlayRequestItem(match="matches/none", resign=Resign())
     many = PlayRequest(items=[item] * MANY_ITEMS).SerializeToString()
     while bot.may_act:
-        async with bot.open_stream(_PLAY_PATH) as stream:
+        async with bot.open_stream(_PLAY_METHOD) as stream:
             reader = asyncio.create_task(_read_to_the_end(stream))
             try:
                 while bot.may_act and not reader.done():
@@ -114,13 +114,13 @@ async def send_many_items(bot: HostileBot) -> None:
 async def open_many_streams(bot: HostileBot) -> None:
     """Open fifty streams of one bot at once, of which each replaces the one before."""
     while bot.may_act:
-        await asyncio.gather(*[_hold_stream(bot, _PLAY_PATH) for _ in range(MANY_STREAMS)])
+        await asyncio.gather(*[_hold_stream(bot, _PLAY_METHOD) for _ in range(MANY_STREAMS)])
 
 
 async def stay_silent(bot: HostileBot) -> None:
     """Open the streams of a bot that is present, and never say a word."""
     while bot.may_act:
-        await asyncio.gather(*[_hold_stream(bot, path) for path in (_ATTEND_PATH, _PLAY_PATH)])
+        await asyncio.gather(*[_hold_stream(bot, path) for path in (_ATTEND_METHOD, _PLAY_METHOD)])
 
 
 async def lie_in_pongs(bot: HostileBot) -> None:
@@ -128,7 +128,7 @@ async def lie_in_pongs(bot: HostileBot) -> None:
     wrong = [PlayRequestItem(pong=Pong(number=number)) for number in (0, -1, 2**62, *range(1000, 1200))]
     lies = PlayRequest(items=wrong).SerializeToString()
     while bot.may_act:
-        async with bot.open_stream(_PLAY_PATH) as stream:
+        async with bot.open_stream(_PLAY_METHOD) as stream:
             while bot.may_act:
                 await stream.write(lies)
                 bot.acts += 1
@@ -154,7 +154,7 @@ async def flood_attendance(bot: HostileBot) -> None:
     """Change the limit of an attendance as fast as the transport takes it."""
     limits = [AttendRequest(max_matches=number).SerializeToString() for number in (0, 1)]
     while bot.may_act:
-        async with bot.open_stream(_ATTEND_PATH) as stream:
+        async with bot.open_stream(_ATTEND_METHOD) as stream:
             while bot.may_act:
                 await stream.write(limits[bot.acts % 2])
                 bot.acts += 1

@@ -25,7 +25,9 @@ BOT_PAGE = 1000
 def configure(parser: ArgumentParser) -> None:
     """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    register = _add_verb(verbs, "register", "register a bot, and print its token (admin)", _register_bot)
+    register = _add_verb(
+        verbs, "register", "register a bot, and print its token (scope register)", _register_bot
+    )
     register.add_argument("bot", metavar="NAME", help="lower-case letters, digits and dashes, as in my-bot")
     register.add_argument(
         "--version",
@@ -40,8 +42,12 @@ def configure(parser: ArgumentParser) -> None:
     attending.set_defaults(attending=True, owner="")
     for name, text, act in (
         ("show", "show one bot", _show_bot),
-        ("rotate", "give a bot a new token; the old one ends (admin)", _rotate_token),
-        ("revoke", "revoke the token of a bot; its streams end within a second (admin)", _revoke_token),
+        ("rotate", "give a bot a new token; the old one ends (scope register)", _rotate_token),
+        (
+            "revoke",
+            "revoke the token of a bot; its streams end within a second (scope register)",
+            _revoke_token,
+        ),
     ):
         verb = _add_verb(verbs, name, text, act)
         verb.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")

@@ -26,7 +26,9 @@ Act = Callable[[Call, Namespace], int]
 def configure(parser: ArgumentParser) -> None:
     """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_create(_add_verb(verbs, "create", "create a ladder (admin)", _create_ladder, as_admin=True))
+    _configure_create(
+        _add_verb(verbs, "create", "create a ladder (scope operate)", _create_ladder, as_admin=True)
+    )
     _add_verb(verbs, "list", "list the ladders", _list_ladders, named=False)
     show = _add_verb(verbs, "show", "show the standings", _show_standings)
     show.add_argument(
@@ -49,7 +51,7 @@ def configure(parser: ArgumentParser) -> None:
     back = _add_verb(
         verbs,
         "reinstate",
-        "readmit a bot that was taken off the ladder (admin)",
+        "readmit a bot that was taken off the ladder (scope operate)",
         _reinstate_bot,
         as_admin=True,
     )

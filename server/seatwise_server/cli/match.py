@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,7 +31,25 @@ MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
 def configure(parser: ArgumentParser) -> None:
     """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    create = _add_verb(verbs, "create", "create a match between named bots (admin)")
+    _configure_create(_add_verb(verbs, "create", "create a match between named bots (scope operate)"))
+    _configure_list(_add_verb(verbs, "list", "list matches, newest first"))
+    for name, text, act in (
+        ("show", "show one match", _show_match),
+        ("record", "print the record of a finished match", _print_record),
+        ("watch", "watch a match as a spectator", _watch_match),
+        ("abort", "end a match without a result (scope operate)", _abort_match),
+    ):
+        help_text = "name of the match: matches/7f3k..., or 7f3k..."
+        _configure_named(_add_verb(verbs, name, text), act, "match", "matches", help_text)
+    for name, text, act in (
+        ("set", "show a set of duplicate deals", _show_set),
+        ("close-set", "end a set whose matches will not all be played (scope operate)", _close_set),
+    ):
+        help_text = "name of the set: sets/final-1, or final-1"
+        _configure_named(_add_verb(verbs, name, text), act, "set", "sets", help_text)
+
+
+def _configure_create(create: ArgumentParser) -> None:
     create.set_defaults(act=_create_match)
     create.add_argument("game", help=f"name of the game: games/{DEFAULT_GAME}, or {DEFAULT_GAME}")
     create.add_argument(
@@ -54,7 +72,9 @@ def configure(parser: ArgumentParser) -> None:
         metavar="SET:I/N",
         help="make this match I of the N matches of a set of duplicate deals, such as sets/final:2/4",
     )
-    listing = _add_verb(verbs, "list", "list matches, newest first")
+
+
+def _configure_list(listing: ArgumentParser) -> None:
     listing.set_defaults(act=_list_matches)
     listing.add_argument(
         "--count",
@@ -64,29 +84,18 @@ def configure(parser: ArgumentParser) -> None:
         help="number of matches (default: %(default)s)",
     )
     _add_filters(listing)
-    for name, text, act in (
-        ("show", "show one match", _show_match),
-        ("record", "print the record of a finished match", _print_record),
-        ("watch", "watch a match as a spectator", _watch_match),
-        ("abort", "end a match without a result (admin)", _abort_match),
-    ):
-        verb = _add_verb(verbs, name, text)
-        verb.set_defaults(act=act)
-        verb.add_argument(
-            "match",
-            type=arguments.name_parser("matches"),
-            help="name of the match: matches/7f3k..., or 7f3k...",
-        )
 
-    for name, text, act in (
-        ("set", "show a set of duplicate deals", _show_set),
-        ("close-set", "end a set whose matches will not all be played (admin)", _close_set),
-    ):
-        verb = _add_verb(verbs, name, text)
-        verb.set_defaults(act=act)
-        verb.add_argument(
-            "set", type=arguments.name_parser("sets"), help="name of the set: sets/final-1, or final-1"
-        )
+
+def _configure_named(
+    verb: ArgumentParser,
+    act: Callable[[Client, Namespace], int],
+    argument: str,
+    collection: str,
+    help_text: str,
+) -> None:
+    """Let the verb take the name of one resource of this collection."""
+    verb.set_defaults(act=act)
+    verb.add_argument(argument, type=arguments.name_parser(collection), help=help_text)
 
 
 def _add_filters(listing: ArgumentParser) -> None:
