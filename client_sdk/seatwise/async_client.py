@@ -42,6 +42,9 @@ ATTEMPT_S: Final = 10.0
 CALL_PATIENCE_S: Final = 10.0
 """The default time for which a call is repeated before it fails, in seconds."""
 
+BOT_KINDS: Final = ("rules", "search", "learned", "language-model")
+"""How a bot may find its moves, as `AsyncClient.set_bot_kind` takes it."""
+
 Response = TypeVar("Response", bound=Message)
 Options = Mapping[str, "int | str"]
 
@@ -70,6 +73,15 @@ def _match_state(name: str) -> str:
     if state not in match_pb2.Match.State.keys():  # noqa: SIM118
         raise UsageError(f"{name!r} is not a state of a match")
     return state
+
+
+def _bot_kind(name: str) -> bot_pb2.BotKind:
+    kinds: dict[str, Any] = dict(bot_pb2.BotKind.items())
+    key = f"BOT_KIND_{name.replace('-', '_').upper() or 'UNSPECIFIED'}"
+    if key not in kinds:
+        raise UsageError(f"{name!r} is no kind of bot; there are {', '.join(BOT_KINDS)}")
+    kind: bot_pb2.BotKind = kinds[key]
+    return kind
 
 
 def _timestamp(time: datetime | None) -> Timestamp | None:
@@ -208,6 +220,23 @@ class AsyncClient:
         """
         request = bot_service_pb2.RevokeTokenRequest(name=name)
         return (await self._call_bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
+
+    async def set_bot_kind(self, name: str, kind: str) -> bot_pb2.Bot:
+        """Say how a bot finds its moves. It needs the bot's own token, that of its owner, or an operator's.
+
+        Args:
+            name: The bot, as in `"bots/alice/versions/1"`.
+            kind: "rules", "search", "learned" or "language-model"; empty to say nothing any more.
+
+        Returns:
+            The bot.
+
+        Raises:
+            UsageError: There is no such kind.
+            NotFoundError: There is no such bot.
+        """
+        request = bot_service_pb2.SetBotKindRequest(name=name, kind=_bot_kind(kind))
+        return (await self._call_bots("SetBotKind", request, bot_service_pb2.SetBotKindResponse)).bot
 
     async def delete_bot(self, name: str) -> list[str]:
         """Delete a bot version for good. Needs the scope operate.

@@ -73,6 +73,7 @@ class Client:
 
     register_bot = _wait_for(AsyncClient.register_bot)
     rotate_token = _wait_for(AsyncClient.rotate_token)
+    set_bot_kind = _wait_for(AsyncClient.set_bot_kind)
     revoke_token = _wait_for(AsyncClient.revoke_token)
     delete_bot = _wait_for(AsyncClient.delete_bot)
     get_bot = _wait_for(AsyncClient.get_bot)

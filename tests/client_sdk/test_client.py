@@ -100,6 +100,7 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
     answers["RotateToken"] = [bot_service_pb2.RotateTokenResponse(token="new")]
     answers["DeleteBot"] = [bot_service_pb2.DeleteBotResponse(aborted_matches=["matches/m"])]
     answers["RevokeToken"] = [bot_service_pb2.RevokeTokenResponse(bot=BOT)]
+    answers["SetBotKind"] = [bot_service_pb2.SetBotKindResponse(bot=BOT)]
     answers["ListBots"] = [bot_service_pb2.ListBotsResponse(bots=[BOT])]
     answers["GetBot"] = [bot_service_pb2.GetBotResponse(bot=BOT)]
     match = match_pb2.Match(name="matches/m")
@@ -114,7 +115,7 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
             assert client.register_bot("me").token == "t"
             assert client.rotate_token(BOT.name) == "new"
             assert client.delete_bot(BOT.name) == ["matches/m"]
-            assert list(client.list_bots(1).bots) == [BOT]
+            assert list(client.list_bots(1).bots) == [BOT] == [client.set_bot_kind(BOT.name, "search")]
             assert client.revoke_token(BOT.name) == client.get_bot(BOT.name) == BOT
             assert client.create_match("ugo", [BOT.name]) == client.get_match("matches/m") == match
             assert client.list_matches() == [match] == [client.abort_match("matches/m")]

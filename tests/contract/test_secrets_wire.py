@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
     "seatwise.v1.AttendResponse": "welcome offer closed queued taken_off",
-    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending off_queues token_last_use_time",
+    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending off_queues token_last_use_time kind",
     "seatwise.v1.CloseDealSetResponse": "over",
     "seatwise.v1.DealSet": "name number size",  # of its seed nothing
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
@@ -57,7 +57,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.ListStandingsResponse": "standings next_page_token results update_time",
     "seatwise.v1.ListOpponentsResponse": "opponents next_page_token matches withheld",
     "seatwise.v1.StandingsPoint": "time results standings",
-    "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason",
+    "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason kind",
     "seatwise.v1.OffQueues": "reason back_time",
     "seatwise.v1.TakenOff": "queue reason cause back_time",
     "seatwise.v1.TakenOffLadder": "ladder reason",

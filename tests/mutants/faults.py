@@ -3650,8 +3650,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "pages of a table share an ETag",
         "server/seatwise_server/services/ladders.py",
-        'return f"{table.number}-{page_size(request.page_size)}-{parse_position(request.page_token)}"',
-        'return f"{table.number}"',
+        'return f"{table.number}-{size}-{start}-{crc32(said.encode()):x}"',
+        'return f"{table.number}-{crc32(said.encode()):x}"',
         (REST_TESTS,),
     ),
     Fault(
@@ -3842,5 +3842,19 @@ FAULTS: tuple[Fault, ...] = (
         "    if not is_local_address(address):",
         "    if not address:",
         ("tests/client_sdk/test_stress.py",),
+    ),
+    Fault(
+        "a bot says of what kind another bot is",
+        "server/seatwise_server/services/bots.py",
+        "(caller.is_guest or not caller.bot or caller.bot != request.name)",
+        "(caller.is_guest or not caller.bot)",
+        ("tests/server/test_bot_kinds.py",),
+    ),
+    Fault(
+        "the table of a ladder is the same for a 304 although a bot on it has another kind",
+        "server/seatwise_server/services/ladders.py",
+        '"".join(f".{place}:{kind}" for place, kind in enumerate(kinds) if kind)',
+        '""',
+        ("tests/server/test_rest_caching.py",),
     ),
 )

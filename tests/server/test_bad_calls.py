@@ -48,7 +48,7 @@ METHODS = [
 FOR_ALL = ("GetBot", "ListBots", "GetMatch", "ListMatches", "GetRecord", "GetDealSet", "GetGame", "ListGames", "GetLadder",
            "ListLadders", "ListStandings", "ListLadderResults", "GetLeague", "ListLeagues", "ListLeagueStandings",
            "ListLeagueResults", "ListOpponents", "ListStandingsHistory")  # fmt: skip
-FOR_BOTS_TOO = ("ReinstateBot",)
+FOR_BOTS_TOO = ("ReinstateBot", "SetBotKind")
 ADMIN_ONLY = [method for method in METHODS if method.rpartition("/")[2] not in FOR_ALL + FOR_BOTS_TOO]
 ANSWERED_AT_ONCE = ("ListBots", "ListMatches", "ListGames", "ListLadders", "ListLeagues", "ListLiveMatches", "ListReferees",
                     "ListLeases", "CheckMatches", "ListAccessTokens", "ListInvites", "CreateInvite",

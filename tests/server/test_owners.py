@@ -18,7 +18,7 @@ from harness.terminal import ctl, told
 from harness.wire import Refused
 from redis.asyncio import Redis
 
-from seatwise.v1 import access_service_pb2, bot_service_pb2
+from seatwise.v1 import access_service_pb2, bot_pb2, bot_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import Refusal
@@ -243,6 +243,10 @@ class OverGrpc:
     async def get_owner(self, name: str) -> Any:
         return await self.call("OwnerService/GetOwner", pb.GetOwnerRequest(name=name), pb.GetOwnerResponse)
 
+    async def say_kind(self, name: str) -> Any:
+        request = bot_service_pb2.SetBotKindRequest(name=name, kind=bot_pb2.BOT_KIND_LEARNED)
+        return await self.call("BotService/SetBotKind", request, bot_service_pb2.SetBotKindResponse)
+
     async def tokens(self) -> Any:
         request = access_service_pb2.ListAccessTokensRequest(page_size=1000)
         answer = await self.call(
@@ -306,6 +310,8 @@ async def test_an_owner_has_power_over_its_own_bots_only(inviting_house: House) 
     assert await rosa.rotate(foreign) == "NOT_ALLOWED"
     assert await rosa.register("admins-own") == "ALREADY_EXISTS"
     assert await rosa.rotate(foreign) == "NOT_ALLOWED"
+    assert await emma.say_kind(its) == await rosa.say_kind(foreign) == "NOT_ALLOWED"
+    assert (await rosa.say_kind(its)).bot.kind == bot_pb2.BOT_KIND_LEARNED
     assert (await rosa.rotate(its)).token
     assert (await rosa.revoke(its)).bot.name == its
 

@@ -135,6 +135,22 @@ async def test_whatever_changes_is_sent_again(http_house: House, published: Publ
             await changes(path, tags[path])
 
 
+@pytest.mark.usefixtures("published")
+async def test_the_kind_of_a_bot_changes_the_table_of_its_ladder(http_house: House) -> None:
+    assert http_house.server
+    store, path = http_house.server.store, f"/v1/{LADDER}/standings"
+    async with http_house.http() as http:
+        leader, second = [line["bot"] for line in (await http.get(path)).json["standings"][:2]]
+        for bot, kind in ((leader, 4), (second, 4), (leader, 0), (second, 0)):
+            tag = await tag_of(http, f"{LADDER}/standings")
+            await store.bots.set_kind(bot, kind)
+            lines = (await http.get(path, if_none_match=tag)).json["standings"]
+            shown = {line["bot"]: line["kind"] for line in lines}
+            assert shown[bot] == f"BOT_KIND_{'LANGUAGE_MODEL' if kind else 'UNSPECIFIED'}"
+            if bot == second and kind:  # pages are kept for some seconds
+                assert (await http.get(f"/{LADDER}")).body.decode().count("language model") == 2
+
+
 # The parts
 
 

@@ -64,7 +64,9 @@ async def create(
 def expected_reason(method: str, scope: Access) -> str:
     """Why a token with this one scope is refused; empty if it is not."""
     access = ACCESS[method]
-    if access is Access.TOKEN:  # the method wants the bot itself or an operator
+    if access is Access.TOKEN:  # the method wants the bot itself or an operator, and some take an owner
+        if scope is Access.OWN and method in OWN_METHODS:
+            return ""
         return "" if Access.OPERATE in expand_scopes([scope.value]) else "NOT_ALLOWED"
     if access is Access.JOIN:
         return "NOT_ALLOWED"

@@ -9,6 +9,7 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from seatwise.async_client import BOT_KINDS
 from seatwise.cli.command import Command
 from seatwise.cli.security import security_of
 from seatwise.cli.tokens import token_at
@@ -17,8 +18,9 @@ from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.v1 import bot_pb2
 from seatwise_server.cli import table
 from seatwise_server.cli.asking import add_arguments
+from seatwise_server.cli.table import describe_kind
 
-BOT_COLUMNS = ("bot", "owner", "registered", "attends", "token last used", "state")
+BOT_COLUMNS = ("bot", "owner", "registered", "attends", "token last used", "kind", "state")
 BOT_PAGE = 1000
 
 
@@ -51,6 +53,10 @@ def configure(parser: ArgumentParser) -> None:
     ):
         verb = _add_verb(verbs, name, text, act)
         verb.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")
+
+    kind = _add_verb(verbs, "kind", "say how a bot finds its moves; lists and ladders show it", _set_kind)
+    kind.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")
+    kind.add_argument("kind", choices=(*BOT_KINDS, "none"), help="the kind; none to say nothing any more")
 
 
 def _add_verb(verbs: Any, name: str, text: str, act: Any) -> ArgumentParser:
@@ -98,6 +104,14 @@ def _revoke_token(client: Client, args: Namespace) -> None:
         print(f"{bot.name} is revoked; `seatwise bots rotate {bot.name}` gives it a new token")
 
 
+def _set_kind(client: Client, args: Namespace) -> None:
+    bot = client.set_bot_kind(full_bot_name(args.bot), "" if args.kind == "none" else args.kind)
+    if args.json:
+        _print_json(bot)
+    else:
+        print(f"{bot.name}: {describe_kind(bot.kind) or 'nothing is said of its kind'}")
+
+
 def _show_bot(client: Client, args: Namespace) -> None:
     bot = client.get_bot(full_bot_name(args.bot))
     if args.json:
@@ -139,6 +153,7 @@ def _bot_row(bot: bot_pb2.Bot) -> tuple[str, ...]:
         table.format_time(bot.create_time),
         "yes" if bot.attending else "no",
         table.format_time(bot.token_last_use_time),
+        describe_kind(bot.kind),
         _describe_state(bot),
     )
 

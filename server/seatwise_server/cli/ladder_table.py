@@ -16,7 +16,7 @@ rating: openskill's rating, which decides the pairing. The table is ordered by t
 minus three times its spread. strength: a fit to all results at once, on Elo's scale (100
 more means ahead in 64 of 100 matches), with its 95 % interval; ? marks a provisional one,
 whose interval is wide. like: the places of neighbours that the results do not distinguish
-from the bot."""
+from the bot. At the end of a line: the kind of the bot, as its author or an operator says."""
 
 
 def show_standings(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
@@ -37,7 +37,11 @@ def _standing_row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str
         f"{each.mu:.1f}",
         f"{each.strength:+.0f} ({each.low:+.0f} {each.high:+.0f})",
         format_ranges(sorted(places[bot] for bot in each.not_distinguishable_from if bot in places)),
-        " ".join(["?"] * each.provisional + ["off"] * bool(each.off_reason)),
+        " ".join(
+            filter(
+                None, [table.describe_kind(each.kind), "?" * each.provisional, "off" * bool(each.off_reason)]
+            )
+        ),
     ]
 
 

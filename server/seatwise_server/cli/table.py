@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from seatwise.v1 import bot_pb2
+
 if TYPE_CHECKING:  # rich is optional: authors of bots need not install it
     from rich.table import Table
 
@@ -41,6 +43,12 @@ def format_time(time: Timestamp) -> str:
     if not time.seconds:
         return ""
     return time.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def describe_kind(kind: int) -> str:
+    """Write how a bot finds its moves, as in "language-model"; empty where nobody has said it."""
+    names = {number: name for name, number in bot_pb2.BotKind.items() if number}
+    return names.get(kind, "").removeprefix("BOT_KIND_").lower().replace("_", "-")
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

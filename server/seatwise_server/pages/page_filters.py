@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from markupsafe import Markup
 
 from seatwise.kits import KITS
-from seatwise.v1 import match_pb2
+from seatwise.v1 import bot_pb2, match_pb2
 from seatwise_server.pages.static_files import static_url
 
 LONGEST_LABEL: Final = 18
@@ -22,6 +22,12 @@ _STATE_WORDS: Final = {
     match_pb2.Match.STATE_FINISHED: "finished",
     match_pb2.Match.STATE_VOIDED: "void",
 }
+_KIND_WORDS: Final[dict[int, str]] = {
+    bot_pb2.BOT_KIND_RULES: "rules",
+    bot_pb2.BOT_KIND_SEARCH: "search",
+    bot_pb2.BOT_KIND_LEARNED: "learned",
+    bot_pb2.BOT_KIND_LANGUAGE_MODEL: "language model",
+}
 _ENDINGS: Final = {
     "COMPLETED": "played to the end",
     "RESIGNED": "resigned",
@@ -29,6 +35,11 @@ _ENDINGS: Final = {
     "ILLEGAL_MOVES": "forfeited: too many illegal moves",
     "NEVER_SAT": "forfeited: did not sit down",
 }
+
+
+def kind_words(kind: int) -> str:
+    """Returns how a bot finds its moves, in words; empty where nobody has said it, and for a kind that this version does not know."""
+    return _KIND_WORDS.get(kind, "")
 
 
 def bot_label(name: str) -> str:
@@ -87,6 +98,7 @@ def show_span(milliseconds: float) -> str:
 
 PAGE_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "bot_label": bot_label,
+    "kind_words": kind_words,
     "page_link": page_link,
     "last_part": last_part,
     "game_title": game_title,

@@ -41,6 +41,7 @@ BotService.ListOpponents           GET    /v1/{name=bots/*/versions/*}/opponents
 BotService.DeleteBot               DELETE /v1/{name=bots/*/versions/*}
 BotService.RotateToken             POST   /v1/{name=bots/*/versions/*}:rotateToken    *
 BotService.RevokeToken             POST   /v1/{name=bots/*/versions/*}:revokeToken    *
+BotService.SetBotKind              POST   /v1/{name=bots/*/versions/*}:setKind        *
 
 MatchService.CreateMatch           POST   /v1/matches                                 *
 MatchService.ListMatches           GET    /v1/matches

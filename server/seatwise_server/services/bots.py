@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
+from seatwise.v1 import bot_pb2
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_server import resources
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
@@ -132,6 +134,24 @@ class BotService:
         await self._bots.revoke_token(request.name)
         return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
 
+    async def set_bot_kind(self, caller: Caller, request: pb.SetBotKindRequest) -> pb.SetBotKindResponse:
+        """See bot_service.proto."""
+        if request.kind not in bot_pb2.BotKind.values():
+            raise Refusal(
+                "INVALID_ARGUMENT", f"kind is {request.kind}, which is no kind of bot", field="kind"
+            )
+        if caller.owner:
+            await self._check_owner(caller, request.name)
+        elif not caller.is_operator and (caller.is_guest or not caller.bot or caller.bot != request.name):
+            raise Refusal(
+                "NOT_ALLOWED", "only the bot itself, its owner or an operator says of what kind it is"
+            )
+        await self._get_registered(request.name)
+        await self._bots.set_kind(request.name, request.kind)
+        bot = resources.bot_resource(await self._get_registered(request.name))
+        bot.kind = request.kind
+        return pb.SetBotKindResponse(bot=bot)
+
     async def delete_bot(self, caller: Caller, request: pb.DeleteBotRequest) -> pb.DeleteBotResponse:
         """See bot_service.proto. Each step may be repeated. The bot's open streams end by themselves."""
         name = request.name
@@ -157,6 +177,8 @@ class BotService:
         if known.last_use_ms and Access.READ in caller.scopes:
             bot.token_last_use_time.CopyFrom(resources.timestamp(known.last_use_ms * 1000))
         bot.attending = bool(await self._attendances.present_bots([bot.name]))
+        [kind] = await self._bots.kinds_of([bot.name])
+        bot.kind = cast("bot_pb2.BotKind", kind)
         for ladder, reason in sorted((await self._ladders.ladders_off(bot.name)).items()):
             bot.taken_off.add(ladder=ladder, reason=reason)
         if off := await self._no_shows.read_off_queues(bot.name):
@@ -170,9 +192,11 @@ class BotService:
         except BadPageToken as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
         bots = list(map(resources.bot_resource, page.bots))
-        present = await self._attendances.present_bots([bot.name for bot in bots])
-        for bot in bots:
+        names = [bot.name for bot in bots]
+        present = await self._attendances.present_bots(names)
+        for bot, kind in zip(bots, await self._bots.kinds_of(names), strict=True):
             bot.attending = bot.name in present
+            bot.kind = cast("bot_pb2.BotKind", kind)
         return pb.ListBotsResponse(bots=bots, next_page_token=page.next_page_token)
 
     async def list_opponents(

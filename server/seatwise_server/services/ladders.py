@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from typing import cast
+from zlib import crc32
 
 from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
-from seatwise.v1 import ladder_pb2
+from seatwise.v1 import bot_pb2, ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.standings_history import decode_point
@@ -69,18 +71,23 @@ class LadderService:
         await self._get_meta(request.ladder)
         start, size = parse_position(request.page_token), page_size(request.page_size)
         table = await self._tables.get_table(request.ladder)
+        shown = table.standings[start : start + size]
+        kinds = await self._store.bots.kinds_of([line.bot for line in shown])
         return pb.ListStandingsResponse(
-            standings=table.standings[start : start + size],
+            standings=map(_with_kind, shown, kinds),
             next_page_token=str(start + size) if len(table.standings) > start + size else "",
             results=table.results,
             update_time=optional_timestamp(table.publish_ms),
         )
 
     async def list_standings_version(self, caller: Caller, request: pb.ListStandingsRequest) -> str:
-        """Returns the number of the table and the page."""
+        """Returns the number of the table, the page, and the kinds of the bots on it, which change without the table."""
         await self._get_meta(request.ladder)
+        start, size = parse_position(request.page_token), page_size(request.page_size)
         table = await self._tables.get_table(request.ladder)
-        return f"{table.number}-{page_size(request.page_size)}-{parse_position(request.page_token)}"
+        kinds = await self._store.bots.kinds_of([line.bot for line in table.standings[start : start + size]])
+        said = "".join(f".{place}:{kind}" for place, kind in enumerate(kinds) if kind)
+        return f"{table.number}-{size}-{start}-{crc32(said.encode()):x}"
 
     async def list_standings_history(
         self, caller: Caller, request: pb.ListStandingsHistoryRequest
@@ -153,6 +160,16 @@ class LadderService:
             create_time=timestamp(meta.create_us),
             results=await self._store.results.count_results(name),
         )
+
+
+def _with_kind(line: ladder_pb2.Standing, kind: int) -> ladder_pb2.Standing:
+    """Returns the line with the kind of its bot; the line itself if nobody has said a kind, because it is shared."""
+    if not kind:
+        return line
+    marked = ladder_pb2.Standing()
+    marked.CopyFrom(line)
+    marked.kind = cast("bot_pb2.BotKind", kind)
+    return marked
 
 
 def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:

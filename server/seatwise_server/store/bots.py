@@ -163,6 +163,18 @@ class Bots:
             await scripts.run_script(self._client, "owner_erase", [keys.bot_registration(bot)], owner)
         )
 
+    async def set_kind(self, bot: str, kind: int) -> None:
+        """Notes how the bot finds its moves: a number of the protocol's `BotKind`. With 0 it is forgotten. Repeatable."""
+        if kind:
+            await call(self._client, "HSET", keys.BOT_KIND_INDEX, bot, kind)
+        else:
+            await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
+
+    async def kinds_of(self, bots: Sequence[str]) -> tuple[int, ...]:
+        """Returns the kind of each of these bots; 0 where nobody has said it."""
+        answers = await call(self._client, "HMGET", keys.BOT_KIND_INDEX, *bots) if bots else []
+        return tuple(int(kind or 0) for kind in answers)
+
     async def owners_of(self, bots: Sequence[str]) -> dict[str, str]:
         """Returns the owner of each of these bots; empty for a bot that is not registered."""
         commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]

@@ -37,6 +37,9 @@ AUDIT_LOG = "seatwise:{audit}:log"
 BOT_INDEX = "seatwise:bots"
 """Sorted set of all registered bots, in the order of their names."""
 
+BOT_KIND_INDEX = "seatwise:bots:kinds"
+"""Hash from each bot whose kind was said to the number of its kind. A deleted bot keeps it, as tables keep its name."""
+
 LEAGUE_INDEX = "seatwise:{leagues}:index"
 """Sorted set of all leagues, in the order of their names."""
 
