@@ -3328,6 +3328,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_run.py::test_it_stays_until_the_seats_that_were_announced_are_offered",),
     ),
     Fault(
+        "a bot whose first request is late is told that its request is wrong",
+        "server/seatwise_server/lobby/attendance.py",
+        'return Refusal("STREAM_TIMEOUT", late)',
+        'return Refusal("INVALID_ARGUMENT", late)',
+        ("tests/server/test_bad_calls.py",),
+    ),
+    Fault(
         "a guest may wait in queues",
         "server/seatwise_server/lobby/lobby.py",
         "if is_guest and queues:",

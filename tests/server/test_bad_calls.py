@@ -477,7 +477,7 @@ async def test_a_limit_that_cannot_be_is_refused_later_too(house):
 async def test_who_attends_and_says_nothing_is_asked_to(house, monkeypatch):
     monkeypatch.setattr(lobby_servicer, "FIRST_REQUEST_S", 0.1)
     how = await (await house.bot()).attending().end()
-    assert how.reason == "INVALID_ARGUMENT"
+    assert how.reason == "STREAM_TIMEOUT"  # the bot may come again: the delay may be ours
     assert is_documented(how)
 
 

@@ -128,3 +128,12 @@ class AttendanceStream:
         finally:
             self._writer = None
         return self._ending
+
+
+def first_request_refusal() -> Refusal:
+    """Returns why a stream ends whose first request did not come in time.
+
+    The bot may come again: its request may have been late because this process or the network stood still.
+    """
+    late = f"send a first request that names queues and max_matches, within {FIRST_REQUEST_S:.0f} s"
+    return Refusal("STREAM_TIMEOUT", late)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
-from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream
+from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.call_context import Context, authorize_call
@@ -52,5 +52,7 @@ async def _first_request(requests: AsyncIterator[pb.AttendRequest]) -> pb.Attend
     try:
         async with asyncio.timeout(FIRST_REQUEST_S):
             return await anext(requests)
-    except (TimeoutError, StopAsyncIteration):
+    except TimeoutError:
+        raise first_request_refusal() from None
+    except StopAsyncIteration:
         raise Refusal("INVALID_ARGUMENT", "send a first request that names queues and max_matches") from None

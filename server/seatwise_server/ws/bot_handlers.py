@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.counts import COUNTS
 from seatwise_server.kernel_round_trips import IS_MEASURED_HERE
-from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream
+from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.play.pushed_stream import PushedPlayStream
 from seatwise_server.play.referee import Referee
@@ -53,7 +53,11 @@ class SocketAuthentication:
             async with asyncio.timeout(TOKEN_S):
                 message = await socket.receive()
         except TimeoutError:
-            message = None
+            socket.has_bad_token = True
+            late = (
+                f"send your token in the first message, within {TOKEN_S:g} s, or in the header Authorization"
+            )
+            raise Refusal("STREAM_TIMEOUT", late) from None
         return None if message is None else _read_token(message)
 
 
@@ -151,7 +155,7 @@ async def _first_request(socket: BotSocket) -> pb.AttendRequest | None:
         async with asyncio.timeout(FIRST_REQUEST_S):
             message = await socket.receive()
     except TimeoutError:
-        raise Refusal("INVALID_ARGUMENT", "send a first request that names queues and max_matches") from None
+        raise first_request_refusal() from None
     return None if message is None else socket.format.read_attend_request(_payload(socket, message))
 
 
