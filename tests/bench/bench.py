@@ -31,6 +31,7 @@ import table
 import table_alone
 import takeover
 import ubongo
+import wrong_games
 from progress import Step, progress
 from runs import Window
 from table import Row, at_least, at_most
@@ -211,6 +212,7 @@ PARTS = (
     "bots that all come back at once",
     "thousands of matches at a slow pace",
     "matches beside readers",
+    "matches beside wrong games from outside",
     "requests over HTTP beside gRPC",
     "bots over HTTP beside gRPC",
     "a league of local bots",
@@ -232,6 +234,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
         lambda: storm.rows(quick=quick, data=data),
         lambda: crowd.rows(quick=quick, data=data),
         lambda: readers.rows(quick=quick, data=data),
+        lambda: wrong_games.rows(quick=quick, data=data),
         lambda: rest.rows(quick=quick, data=data),
         lambda: rest_bots.rows(quick=quick, data=data),
         league.rows,

@@ -112,21 +112,21 @@ class Paced(seatwise.Bot):
         return view.legal_cards[0]
 
 
-async def play_matches(address: str, token: str) -> float:
-    """Plays all matches at once, and returns the seconds from start to end."""
+async def play_matches(address: str, token: str, bot: type[seatwise.Bot] = Paced) -> float:
+    """Plays all matches at once with such bots, and returns the seconds from start to end."""
     async with AsyncClient(address, token) as admin:
         stamp = f"{time.time_ns():x}"
         bots = [await admin.register_bot(f"p{stamp[-10:]}-{number}") for number in range(MATCHES * SEATS)]
         running = [
             asyncio.create_task(
-                seatwise.run_async(Paced, address=address, token=bot.token, queues=(), max_matches=1)
+                seatwise.run_async(bot, address=address, token=registered.token, queues=(), max_matches=1)
             )
-            for bot in bots
+            for registered in bots
         ]
         await asyncio.sleep(1.0)
         began = time.monotonic()
         made = [
-            await admin.create_match("ugo", [bot.bot for bot in bots[at : at + SEATS]], {"rounds": 4})
+            await admin.create_match("ugo", [each.bot for each in bots[at : at + SEATS]], {"rounds": 4})
             for at in range(0, len(bots), SEATS)
         ]
         left = {match.name for match in made}
