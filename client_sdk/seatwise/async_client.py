@@ -226,7 +226,7 @@ class AsyncClient:
 
         Args:
             name: The bot, as in `"bots/alice/versions/1"`.
-            kind: "rules", "search", "learned" or "language-model"; empty to say nothing any more.
+            kind: The kind: `"rules"`, `"search"`, `"learned"` or `"language-model"`. Empty to say nothing any more.
 
         Returns:
             The bot.
