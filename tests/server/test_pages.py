@@ -233,6 +233,8 @@ async def test_who_comes_late_is_sent_the_newest_step_and_can_load_all_before_it
         while len(frames) < 2:
             frames = (await http.get(f"{url}/steps")).json["frames"]
         assert [len(frame["table"]["trick"]) for frame in frames] == [0, 1]
+        [card] = frames[1]["table"]["trick"]
+        assert frames[1]["says"] == f"{chair.wire.bot.split('/')[1]} plays {card}."
         async with http_house.http() as stream:
             await stream.send("GET", url, headers={"accept": "text/event-stream"})
             await stream.answer_head()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from doubles.virtual import in_virtual_time
 from matches.one_match import Desk
 
+from seatwise.replay.sentences import short_names
 from seatwise_referee import record
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Rejected, canonical_json, encode_entry
+from seatwise_referee.journal import Moved, Rejected, canonical_json, encode_entry
 from seatwise_server.config import SpectatorDelay
+from seatwise_server.pages.position_writer import PositionWriter
 from seatwise_server.play import spectating
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.spectating import SHORTEST_UPDATE_S, MatchWatcher, spectator_view
@@ -470,6 +473,24 @@ def play_one_round(desk: Desk) -> None:
     state = desk.match.position.state
     while desk.match.position.state.round.number == state.round.number:
         desk.submit()
+
+
+@in_virtual_time
+async def test_the_steps_of_a_watched_match_name_each_card_as_its_journal_does() -> None:
+    desk, store, _ = dealt(rounds=2)
+    desk.play_out()
+    store.deliver()
+    told = await follow_all(store, MatchWatcher(store))
+    writer, views = PositionWriter(told[0].match), [each for each in told if each.HasField("ugo")]
+    steps = [
+        frame for pair in zip([None, *views], views, strict=False) for frame in writer.frames_between(*pair)
+    ]
+    played = [entry for entry in desk.journal if isinstance(entry, Moved) and "play" in dict(entry.move)]  # type: ignore[call-overload]
+    said = [each for step in steps for each in re.findall(r"(\w+) plays (\w+)\.", step.says)]
+    names = short_names(desk.setup.bots)
+    assert said == [(names[entry.seat], dict(entry.move)["play"]) for entry in played]  # type: ignore[call-overload]
+    assert len(said) == 60
+    assert not [step.says for step in steps if step.says.endswith("after the start.")]
 
 
 def test_the_record_is_complete_enough_to_be_watched() -> None:

@@ -94,6 +94,13 @@ class UbongoFrameWriter:
         gone = [names[seat] for seat in after.out if seat not in before.out]
         return " ".join(f"The cards of {name} do not fit: it is out of this round." for name in gone)
 
+    def describe_seen_moves(self, before: UbongoView, after: UbongoView, names: Sequence[str]) -> str:
+        """Say who has agreed to end the round. What a seat lays is secret while it builds."""
+        if after.round != before.round:
+            return ""
+        agreed = [names[seat] for seat in after.offers if seat not in before.offers]
+        return " ".join(f"{name} agrees to end the round." for name in agreed)
+
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the layouts, or the hands."""
         table = frame.table

@@ -99,6 +99,18 @@ class UgoFrameWriter:
             said.append(f"Round {before.round} is over: {scored}.")
         return " ".join(said)
 
+    def describe_seen_moves(self, before: UgoView, after: UgoView, names: Sequence[str]) -> str:
+        """Say which cards were played, or who laid its cards, if no more than one trick has ended in between."""
+        tricks = after.tricks if after.round == before.round else after.last_round
+        if len(tricks) > len(before.tricks) + 1 or after.round > before.round + 1:
+            return ""
+        is_won = len(tricks) > len(before.tricks)
+        cards = tricks[-1].cards if is_won else after.trick
+        leader = tricks[-1].leader if is_won else after.leader
+        played = [(names[(leader + place) % len(names)], card) for place, card in enumerate(cards)]
+        said = [f"{name} plays {card}." for name, card in played[len(before.trick) :]]
+        return " ".join(said) or _describe_laying(before, after, names)
+
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the trick, and for each seat its hand and its kingdom."""
         table = frame.table
@@ -146,6 +158,13 @@ def _write_trick(trick: Trick) -> dict[str, Any]:
 
 def _texts_of(cards: Iterable[Any]) -> list[str]:
     return list(map(str, cards))
+
+
+def _describe_laying(before: UgoView, after: UgoView, names: Sequence[str]) -> str:
+    if after.round != before.round:
+        return ""
+    kingdoms = zip(names, before.kingdoms, after.kingdoms, strict=True)
+    return " ".join(f"{name} lays its cards." for name, old, new in kingdoms if old.sections != new.sections)
 
 
 def _trick_number(table: TableFacts) -> int:

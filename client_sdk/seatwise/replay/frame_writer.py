@@ -48,6 +48,10 @@ class FrameWriter(Protocol):
         """Return what follows from a step, in whole sentences, such as "bob wins the trick."; "" if nothing does."""
         ...
 
+    def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:
+        """Return the moves that a spectator sees between two views, such as "bob plays R3."; "" if it sees none."""
+        ...
+
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the position as lines of plain text."""
         ...
@@ -81,6 +85,10 @@ class TextFrameWriter:
         return f"plays {move if isinstance(move, str) else canonical_json(move).decode()}"
 
     def describe_change(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
+        """Return nothing."""
+        return ""
+
+    def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
         """Return nothing."""
         return ""
 

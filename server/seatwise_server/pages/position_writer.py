@@ -40,7 +40,8 @@ class PositionWriter:
         opened = () if before and list(before.opened) == list(after.opened) else _opened_in(after)
         if old == new and not opened:
             return []
-        said = self._writer.describe_change(old, new, self._names)
+        changes = self._writer.describe_seen_moves, self._writer.describe_change
+        said = " ".join(filter(None, (describe(old, new, self._names) for describe in changes)))
         said = said or f"{show_span(after.at_ms)} after the start."
         ended = self._writer.write_round_end(old, new)
         if ended is None:
