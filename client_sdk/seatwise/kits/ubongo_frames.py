@@ -95,7 +95,7 @@ class UbongoFrameWriter:
         return " ".join(f"The cards of {name} do not fit: it is out of this round." for name in gone)
 
     def describe_seen_moves(self, before: UbongoView, after: UbongoView, names: Sequence[str]) -> str:
-        """Say who has agreed to end the round. What a seat lays is secret while it builds."""
+        """Say who has agreed to end the round. Layouts are secret until it is over."""
         if after.round != before.round:
             return ""
         agreed = [names[seat] for seat in after.offers if seat not in before.offers]
