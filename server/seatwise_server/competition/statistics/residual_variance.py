@@ -8,8 +8,9 @@ opponent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, dot_product, solve_system, zero_matrix
@@ -21,6 +22,15 @@ SeatEffects = tuple[int, ...]
 """The numbers of the effects whose sum is expected at a seat: that of its bot, and one for each opponent."""
 
 
+class _Design(NamedTuple):
+    """The effects at the tables of a season."""
+
+    bots: int
+    seats: list[list[SeatEffects]]
+    together: Mapping[tuple[int, int], int]
+    """By two effects, at how many seats both are expected."""
+
+
 def seat_residuals(
     results: Sequence[LoggedResult], values: Sequence[tuple[float, ...]]
 ) -> tuple[list[tuple[float, ...]], float]:
@@ -29,16 +39,26 @@ def seat_residuals(
     The fit of the opponents removes a part of the chance, one degree of freedom for each bot. The factor restores
     it. The fit of a bot's own mean removes some too, but every interval around a mean already allows for that.
     """
-    bots = sorted({bot for result in results for bot in result.bots})
-    number = {bot: at for at, bot in enumerate(bots)}
-    seats = [_effects_at_seats([number[bot] for bot in result.bots], len(bots)) for result in results]
-    parts = _fit_effects(seats, values, 2 * len(bots))
+    design = _make_design(tuple(result.bots for result in results))
+    parts = _fit_effects(design, values)
     left = [
         tuple(value - sum(parts[part] for part in seat) for seat, value in zip(table, own, strict=True))
-        for table, own in zip(seats, values, strict=True)
+        for table, own in zip(design.seats, values, strict=True)
     ]
     count = sum(map(len, left))
-    return left, count / max(count - len(bots), 1)
+    return left, count / max(count - design.bots, 1)
+
+
+@lru_cache(maxsize=4)  # one page fits several measures to the same tables
+def _make_design(tables: tuple[tuple[str, ...], ...]) -> _Design:
+    bots = sorted({bot for table in tables for bot in table})
+    number = {bot: at for at, bot in enumerate(bots)}
+    seats = [_effects_at_seats([number[bot] for bot in table], len(bots)) for table in tables]
+    together: Counter[tuple[int, int]] = Counter()
+    for table in seats:
+        for seat in table:
+            together.update((one, other) for one in seat for other in seat)
+    return _Design(len(bots), seats, together)
 
 
 def _effects_at_seats(numbers: Sequence[int], bots: int) -> list[SeatEffects]:
@@ -48,21 +68,18 @@ def _effects_at_seats(numbers: Sequence[int], bots: int) -> list[SeatEffects]:
     ]
 
 
-def _fit_effects(
-    seats: Sequence[Sequence[SeatEffects]], values: Sequence[tuple[float, ...]], unknowns: int
-) -> Vector:
+def _fit_effects(design: _Design, values: Sequence[tuple[float, ...]]) -> Vector:
     """Return the effect of each bot on its own points, and then the effect of each on its opponents' points."""
+    unknowns = 2 * design.bots
     if not unknowns:
         return []
-    together: Counter[tuple[int, int]] = Counter()
     sums = [0.0] * unknowns
-    for table, own in zip(seats, values, strict=True):
+    for table, own in zip(design.seats, values, strict=True):
         for seat, value in zip(table, own, strict=True):
-            together.update((one, other) for one in seat for other in seat)
             for part in seat:
                 sums[part] += value
     matrix = zero_matrix(unknowns)
-    for (one, other), count in together.items():
+    for (one, other), count in design.together.items():
         matrix[one][other] = count * (1 + RIDGE * (one == other))
     scale = [matrix[part][part] for part in range(unknowns)]
     return solve_system(lambda x: [dot_product(row, x) for row in matrix], scale, sums)
