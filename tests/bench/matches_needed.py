@@ -1,6 +1,6 @@
 """How many matches it takes to tell two bots apart whose true difference is 2 points a match: plain, duplicate, luck-corrected.
 
-    python tests/bench/matches_needed.py [--deals N] [--only WHAT] [--fit]
+    python tests/bench/matches_needed.py [--deals N] [--only WHAT] [--fit | --repeat]
 
 Everything is played here, by the referee's own rules, with fixed deals. A pair is told apart when a 95 % interval of its
 difference leaves out 0, which it does in four of five seasons of the length given: that is (1.960 + 0.842)² V / 2² matches of
@@ -18,25 +18,33 @@ from functools import partial
 from hashlib import sha256
 from random import Random
 from statistics import fmean, variance
+from typing import NamedTuple
 
 from seatwise import Card, View
 from seatwise.bot import BotFactory
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise.samples.greedy import Greedy
+from seatwise.samples.ugo_playouts import mean_playout_points
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
+from seatwise_referee.shuffle import deal_seed_of_set
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
+    DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
     PAR_COEFFICIENT,
+    PAR_GUESS,
     PAR_PRIOR_DEALS,
+    PLAYOUTS_GUESS,
     CorrectedPoints,
+    correct_by_measures,
     correct_by_other_tables,
     correct_by_par,
+    fit_luck_parts,
     fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
@@ -83,13 +91,17 @@ def played(deal: str, match: str, names: Sequence[str], lot: str = "") -> tuple[
         time_control=local_time_control(GAME.name),
         seed=sha256(f"match/{match}".encode()).digest(),
         durability="none",
-        deal_set=DealSet("sets/bench", 1, 1, sha256(f"deal/{deal}".encode()).digest()),
+        deal_set=DealSet("sets/bench", 1, 1, seed_of(deal)),
     )
     players = [
         LocalPlayer(name, bot_of(name), bytes(32), Random(f"{lot or match}/{seat}"))
         for seat, name in enumerate(names)
     ]
     return LocalTable(setup, players, _failed, lambda value: value).play_match().points
+
+
+def seed_of(deal: str) -> bytes:
+    return sha256(f"deal/{deal}".encode()).digest()
 
 
 def _failed(failure: object) -> None:
@@ -99,6 +111,22 @@ def _failed(failure: object) -> None:
 def par(deal: str, seats: int) -> tuple[int, ...]:
     """What the house's greedy bot scores at every seat: it draws no lots, so one match is enough."""
     return played(deal, "par", ["greedy"] * seats)
+
+
+def playouts(deal: str, seats: int) -> tuple[float, ...]:
+    """The mean points of playouts at every seat."""
+    return mean_playout_points(seats, deal_seed_of_set(seed_of(deal)), GAME.complete_options({}))
+
+
+class Season(NamedTuple):
+    """A season of a league, and what playouts make of the deal of each match."""
+
+    results: list[LoggedResult]
+    playouts: list[tuple[float, ...]]
+
+    @property
+    def measures(self) -> list[list[tuple[float, ...]]]:
+        return [[result.par for result in self.results], self.playouts]
 
 
 # Two bots at one table
@@ -123,6 +151,10 @@ def at_one_table(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoo
     singles = [[points[0] - points[other] for points in turned] for _, turned in found]
     pars = [[own[-by] - own[(other - by) % seats] for by in range(seats)] for own, _ in found]
     slopes = [_slope(single, luck) for single, luck in zip(_centered(singles), _centered(pars), strict=True)]
+    outs = list(pool.map(partial(playouts, seats=seats), names, chunksize=4))
+    means = [[own[-by] - own[(other - by) % seats] for by in range(seats)] for own in outs]
+    parts = _slopes(_flat(singles), [_flat(pars), _flat(means)])
+    both = _lucky(_lucky(singles, pars, [parts[0]] * seats), means, [parts[1]] * seats)
     common = list(pool.map(partial(head_to_head, pair=pair, seats=seats, is_common=True), names, chunksize=4))
     shared = [[points[0] - points[other] for points in turned] for _, turned in common]
     return [
@@ -131,6 +163,7 @@ def at_one_table(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoo
         Row(
             f"same table, par x {fmean(slopes):.2f}", needed(_columns(_lucky(singles, pars, slopes)), _single)
         ),
+        Row(f"same table, par x {parts[0]:.2f}, playouts x {parts[1]:.2f}", needed(_columns(both), _single)),
         Row(f"same table, rotation of {seats}", needed(_columns(singles), partial(_mean_of_all, seats))),
         Row("the same, common chance", needed(_columns(shared), partial(_mean_of_all, seats))),
     ]
@@ -148,6 +181,21 @@ def _slope(values: Sequence[float], lucks: Sequence[float]) -> float:
     prior = PAR_PRIOR_DEALS * squares / len(lucks)
     both = sum(value * luck for value, luck in zip(values, lucks, strict=True))
     return (both + prior * PAR_COEFFICIENT) / (squares + prior)
+
+
+def _flat(deals: Sequence[Sequence[float]]) -> list[float]:
+    return [value for column in _centered(deals) for value in column]
+
+
+def _slopes(values: Sequence[float], lucks: Sequence[Sequence[float]]) -> list[float]:
+    """The least squares of two measures together, as a long season finds them."""
+    (a, b), (_, d) = ([_product(one, other) for other in lucks] for one in lucks)
+    p, q = (_product(values, luck) for luck in lucks)
+    return [(p * d - q * b) / (a * d - b * b), (q * a - p * b) / (a * d - b * b)]
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(x * y for x, y in zip(one, other, strict=True))
 
 
 def _lucky(
@@ -173,22 +221,54 @@ def _mean_of_all(seats: int, units: Units) -> float:
     return seats * variance(map(fmean, units))
 
 
+REPEATS = 4
+
+
+def repeated(deal: str, pair: tuple[str, str], seats: int) -> list[list[float]]:
+    """The differences of all rotations of a deal, four times over, with other random numbers of the bots each time."""
+    circle = (pair[0], pair[1]) if seats == 2 else (pair[0], "greedy", pair[1], "greedy")
+    return [
+        [
+            float(points[-by] - points[(seats // 2 - by) % seats])
+            for by in range(seats)
+            for points in [played(deal, f"{deal}/{number}/{by}", circle[by:] + circle[:by])]
+        ]
+        for number in range(REPEATS)
+    ]
+
+
+def chance_of_bots(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoolExecutor) -> None:
+    """What part of plain play's variance is left where the deal is known, and where the bots' own chance is."""
+    names = [f"repeat/{'-'.join(pair)}/{seats}/{number}" for number in range(deals)]
+    found = list(pool.map(partial(repeated, pair=pair, seats=seats), names, chunksize=4))
+    plain = fmean(variance(column) for column in zip(*(row for deal in found for row in deal), strict=True))
+    within = fmean(variance(column) for deal in found for column in zip(*deal, strict=True))
+    of_means = variance(fmean(map(fmean, deal)) for deal in found)
+    own = fmean(variance(map(fmean, deal)) for deal in found) / REPEATS
+    print(
+        f"{' and '.join(pair)}, {seats} seats: given the deal, {within / plain:.2f} of the variance is left"
+    )
+    print(f"  a rotation without the bots' own chance has {seats * (of_means - own) / plain:.3f}", flush=True)
+
+
 # Two bots of a league
 
 
-def season(rounds: int, label: str, pool: ProcessPoolExecutor) -> list[LoggedResult]:
+def season(rounds: int, label: str, pool: ProcessPoolExecutor) -> Season:
     """A round robin of eight at tables of four, a deal of each round travelling to both tables."""
     matches = RoundRobin(FIELD, 4, rounds, seed=label).all_matches()
     deals = [f"{label}/{number}" for number in range(1, rounds + 1)]
     pars = dict(zip(deals, pool.map(partial(par, seats=4), deals, chunksize=4), strict=True))
+    outs = dict(zip(deals, pool.map(partial(playouts, seats=4), deals, chunksize=4), strict=True))
     points = pool.map(partial(_played, label), matches, chunksize=4)
-    return [
+    results = [
         LoggedResult(
             seq, f"matches/{match.id}", match.bots, each, _ranks(each), ("COMPLETED",) * 4, "",
             f"{label}/{match.round}", tuple(map(float, pars[f"{label}/{match.round}"])),
         )
         for seq, (match, each) in enumerate(zip(matches, points, strict=True), 1)
     ]  # fmt: skip
+    return Season(results, [outs[result.deal] for result in results])
 
 
 def _played(label: str, match: ScheduledMatch) -> tuple[int, ...]:
@@ -199,11 +279,21 @@ def _ranks(points: Sequence[int]) -> tuple[int, ...]:
     return tuple(1 + sum(other > own for other in points) for own in points)
 
 
-def in_a_league(pair: tuple[str, str], results: Sequence[LoggedResult]) -> list[Row]:
+def correct_by_house(played_season: Season) -> CorrectedPoints:
+    """By par and by playouts, as a season of version 3 is."""
+    results, measures = played_season.results, played_season.measures
+    parts = fit_luck_parts(results, measures, (PAR_GUESS, PLAYOUTS_GUESS))
+    return correct_by_measures(results, measures, parts)
+
+
+def in_a_league(pair: tuple[str, str], played_season: Season) -> list[Row]:
+    results = played_season.results
     corrected = correct_by_par(results, fit_par_coefficient(results))
+    both = correct_by_house(played_season)
     designs: list[tuple[str, CorrectedPoints, Callable[[Units], float]]] = [
         ("league, plain", uncorrected_points(results), _apart),
         ("league, par", corrected, _apart),
+        ("league, par and playouts", both, _apart),
         ("league, travelling", uncorrected_points(results), _paired),
         (
             "league, travelling, other tables",
@@ -214,6 +304,12 @@ def in_a_league(pair: tuple[str, str], results: Sequence[LoggedResult]) -> list[
         (
             "league, travelling, par and other tables",
             correct_by_other_tables(results, corrected, DEAL_VARIANCE_SHARE_AFTER_PAR),
+            _paired,
+        ),
+        ("league, travelling, par and playouts", both, _paired),
+        (
+            "league, travelling, par, playouts and other tables",
+            correct_by_other_tables(results, both, DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS),
             _paired,
         ),
     ]
@@ -271,8 +367,11 @@ def show(title: str, rows: Sequence[Row]) -> None:
         print(f"  {row.design:42} {row.needed!s:22} {part:5.2f} of plain", flush=True)
 
 
-def fit(results: Sequence[LoggedResult]) -> None:
+def fit(played_season: Season) -> None:
     """The numbers that are fixed in competition/statistics/luck_correction.py, from deals that are used for nothing else."""
+    results = played_season.results
+    parts = fit_luck_parts(results, played_season.measures, (PAR_GUESS, PLAYOUTS_GUESS))
+    print(f"par and playouts together: {parts[0]:.2f} and {parts[1]:.2f}")
     best = min(
         (remaining_variance(results, correct_by_par(results, part / 100)), part / 100)
         for part in range(0, 101, 5)
@@ -281,6 +380,7 @@ def fit(results: Sequence[LoggedResult]) -> None:
     for name, points in (
         ("plain", uncorrected_points(results)),
         ("fitted par", correct_by_par(results, fit_par_coefficient(results))),
+        ("par and playouts", correct_by_house(played_season)),
     ):
         left, share = min(
             (remaining_variance(results, correct_by_other_tables(results, points, part / 100)), part / 100)
@@ -299,6 +399,7 @@ def main() -> None:
     parser.add_argument("--deals", type=int, default=200)
     names = ["-".join(pair) for pair in PAIRS]
     parser.add_argument("--only", choices=[*names, "league"], help="only this pair, or only the league")
+    parser.add_argument("--repeat", action="store_true", help="show what the bots' own chance leaves at best")
     parser.add_argument("--fit", action="store_true", help="measure the fixed numbers anew")
     given = parser.parse_args()
     os.nice(5)
@@ -311,16 +412,21 @@ def main() -> None:
             if given.only not in (None, "-".join(pair)):
                 continue
             for seats in (2, 4):
+                if given.repeat:
+                    chance_of_bots(pair, seats, given.deals, pool)
+                    continue
                 show(f"{' and '.join(pair)}, {seats} seats", at_one_table(pair, seats, given.deals, pool))
-        if given.only in (None, "league"):
-            results = season(given.deals, "league", pool)
-            part = fit_par_coefficient(results)
-            left = remaining_variance(results, correct_by_par(results, part))
+        if given.only in (None, "league") and not given.repeat:
+            found = season(given.deals, "league", pool)
+            part = fit_par_coefficient(found.results)
+            left = remaining_variance(found.results, correct_by_par(found.results, part))
+            both = remaining_variance(found.results, correct_by_house(found))
             print(
-                f"\nin a league of {', '.join(FIELD)}, par x {part:.2f} leaves {left:.2f} of the variance of a match"
+                f"\nin a league of {', '.join(FIELD)}, par x {part:.2f} leaves {left:.2f} of the variance of a match,"
+                f" and par and playouts leave {both:.2f}"
             )
             for pair in (("greedy", "greedy-10"), ("greedy", "random"), ("greedy-20", "greedy-50")):
-                show(f"{' and '.join(pair)}, 4 seats, tables apart", in_a_league(pair, results))
+                show(f"{' and '.join(pair)}, 4 seats, tables apart", in_a_league(pair, found))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,10 @@ from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledM
 from seatwise_server.competition.statistics.estimate import Estimate
 from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
+    correct_by_measures,
     correct_by_other_tables,
     correct_by_par,
-    fit_par_coefficient,
+    fit_luck_parts,
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.season_statistics import (
@@ -42,10 +43,19 @@ def corrections(
 ) -> Iterator[tuple[str, CorrectedPoints]]:
     yield "plain", uncorrected_points(results)
     yield "par", correct_by_par(results, COEFFICIENT)
-    yield "fitted par", correct_by_par(results, fit_par_coefficient(results))
+    measures = [[result.par for result in results], [tuple(map(blur, result.par)) for result in results]]
+    yield (
+        "two measures",
+        correct_by_measures(results, measures, fit_luck_parts(results, measures, (0.2, 0.7))),
+    )
     if duplicate is Duplicate.TRAVELLING:
         yield "other tables", correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
         yield "both", correct_by_other_tables(results, correct_by_par(results, COEFFICIENT), LEFT_TO_OTHERS)
+
+
+def blur(par: float) -> float:
+    """A second measure of the luck: a function of par, so that the same deal has the same one."""
+    return par + SCALE * Random(par).gauss(0, 0.5 * SPREAD)
 
 
 def true_differences(

@@ -190,7 +190,10 @@ def test_every_table_of_a_page_has_its_head(page: Path) -> None:
 
 
 SERVER = ROOT / "server" / "seatwise_server"
-SDK_ARITHMETIC = [ROOT / "client_sdk" / "seatwise" / f"{name}.py" for name in ("anytime_mean", "comparison")]
+SDK_ARITHMETIC = [
+    ROOT / "client_sdk" / "seatwise" / f"{name}.py"
+    for name in ("anytime_mean", "comparison", "samples/ugo_gifts", "samples/ugo_playouts")
+]
 """The arithmetic of statistics that the SDK has."""
 STATISTICS = (ROOT / "docs" / "statistics.md").read_text().partition("\n## Constants\n")[2]
 CONSTANTS = [

@@ -104,4 +104,4 @@ def test_a_draw_is_on_disk_before_its_round_is_played(tmp_path: Path) -> None:
 
 def test_a_new_season_has_the_newest_version(tmp_path: Path) -> None:
     assert season_log.keep_versions(tmp_path, league_of()) == league_of()
-    assert (league_of().schedule_version, league_of().statistics_version) == (2, 2)
+    assert (league_of().schedule_version, league_of().statistics_version) == (2, 3)

@@ -176,7 +176,9 @@ def test_the_luck_of_the_deal_is_taken_off_and_how_much_that_was_is_said(folder)
     text = (folder / "report.html").read_text()
     assert "Corrected for the luck of the deal" in text
     assert re.search(
-        r"Minus 0\.\d+ of the score of greedy[^<]*: \d+ % of the variance of single matches remains", text
+        r"Minus -?\d[^ ]* of the score of greedy and -?\d[^ ]* of the mean score of playouts[^<]*:"
+        r" \d+ % of the variance of single matches remains",
+        text,
     )
 
 

@@ -2091,6 +2091,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_statistics.py",),
     ),
     Fault(
+        "season: measures of luck are fitted one by one, though they are correlated",
+        f"{COMPETITION}/statistics/luck_correction.py",
+        "        (deals * dot_product(row, products) + PAR_PRIOR_DEALS * guess) / (deals + PAR_PRIOR_DEALS)\n",
+        "        (deals * max(row) * max(products) + PAR_PRIOR_DEALS * guess) / (deals + PAR_PRIOR_DEALS)\n",
+        ("tests/competition/test_statistics.py",),
+    ),
+    Fault(
+        "season: playouts follow from the name of the match instead of its deal",
+        "server/seatwise_server/league/par.py",
+        '    return _play_out(_deal_of(record), len(record["seats"]))',
+        '    return _play_out(canonical_json({**record}), len(record["seats"]))',
+        ("tests/league/test_par.py",),
+    ),
+    Fault(
         "season: a rotated deal taken for one that travelled",
         f"{COMPETITION}/statistics/luck_correction.py",
         "if len(set(met[deal])) == len(met[deal])}",

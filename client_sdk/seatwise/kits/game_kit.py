@@ -151,6 +151,9 @@ class GameKit:
     par_bot: str = ""
     """The sample that measures the luck of a deal; empty if none does. It makes no random choice, and never changes."""
 
+    playouts_module: str = ""
+    """The module whose `mean_playout_points` estimates what a deal is worth at each seat; empty if none does."""
+
     demo: DemoKit | None = None
     """The bots and limits of `seatwise demo`; `None` if the game has no demo."""
 

@@ -129,6 +129,7 @@ KIT: Final = GameKit(
     ),
     searching_samples=frozenset(SEARCHING_SAMPLES),
     par_bot="greedy",
+    playouts_module="seatwise.samples.ugo_playouts",
     demo=DemoKit(
         {
             "half-greedy": "half-greedy",

@@ -1,13 +1,16 @@
-"""Computes par: the score of the game's par bot at every seat of a record's deals, played by the referee's rules.
+"""Measures the luck of a record's deals, for every seat: by par, and by playouts.
 
-The par bot is published with the SDK and makes no random choice, so anyone with the record gets the same numbers.
+Par is the score of the game's par bot, played by the referee's rules. Playouts are simulations by players that are simpler and
+faster. Both are published with the SDK, and the random numbers of playouts follow from the deals. So anyone with the record gets
+the same numbers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from random import Random
 from typing import Any, Final
 
@@ -16,23 +19,51 @@ from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
-from seatwise_referee.shuffle import NO_NONCE
+from seatwise_referee.shuffle import NO_NONCE, deal_seed, deal_seed_of_set
 
 PAR_BOTS: Final = {name: kit.par_bot for name, kit in KITS.items() if kit.par_bot}
 """The par bot by game. A game without one has points that depend little on the deal."""
+PLAYOUT_MODULES: Final = {name: kit.playouts_module for name, kit in KITS.items() if kit.playouts_module}
+"""The module that plays a deal out, by game."""
 
 
 def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Return the par bot's score at each seat of the record's deals; `None` for a game without a par bot."""
     if record["game"] not in PAR_BOTS:
         return None
+    return _play_par(_deal_of(record), len(record["seats"]))
+
+
+def playouts_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Return the mean points of playouts at each seat of the record's deals; `None` for a game without playouts."""
+    if record["game"] not in PLAYOUT_MODULES:
+        return None
+    return _play_out(_deal_of(record), len(record["seats"]))
+
+
+def _deal_of(record: Mapping[str, Any]) -> bytes:
+    """Return what determines the record's deals. All matches of a set have the same deals."""
     deal = {key: record[key] for key in ("game", "rules_version", "options")}
-    seats = len(record["seats"])
     if record.get("deal_set"):
-        deal["deal_set"] = record["deal_set"] | {"number": 1}  # all matches of a set have the same deals
+        deal["deal_set"] = record["deal_set"] | {"number": 1}
     else:
         deal |= {"seed": record["seed"], "nonces": record["nonces"]}
-    return _play_par(canonical_json(deal), seats)
+    return canonical_json(deal)
+
+
+@lru_cache(maxsize=4096)
+def _play_out(deal: bytes, seats: int) -> tuple[float, ...]:
+    given = json.loads(deal)
+    in_set = given.get("deal_set")
+    nonces = [nonce and bytes.fromhex(nonce) for nonce in given.get("nonces") or ()]
+    seed = (
+        deal_seed_of_set(bytes.fromhex(in_set["seed"]))
+        if in_set
+        else deal_seed(bytes.fromhex(given["seed"]), nonces)
+    )
+    estimate: Callable[[int, bytes, Mapping[str, Any]], tuple[float, ...]]
+    estimate = import_module(PLAYOUT_MODULES[given["game"]]).mean_playout_points
+    return estimate(seats, seed, given["options"])
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ TABLE_KINDS = (SERVER_TABLES, LOCAL_TABLES)
 """Where the matches of a league are played: at a server, or in worker processes of the runner."""
 SCHEDULE_VERSIONS = (1, 2)
 """The rules by which a knockout, a Swiss or a round robin is drawn: those of old seasons, and those of new ones."""
-STATISTICS_VERSIONS = (1, 2)
+STATISTICS_VERSIONS = (1, 2, 3)
 """The methods by which the figures of a season's page are computed: those of old seasons, and those of new ones."""
 VERSION_KEYS: Final = {"schedule_version": SCHEDULE_VERSIONS, "statistics_version": STATISTICS_VERSIONS}
 """By the key in the settings, the versions that this program knows. Without the key it is version 1."""

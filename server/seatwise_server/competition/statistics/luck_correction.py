@@ -1,6 +1,7 @@
 """Removes the luck of the deal from the points, by par and by others' luck at the same seat and deal.
 
-Par is the score of a published house bot at that seat of that deal, with the same bot at all seats.
+Par is the score of a published house bot at that seat of that deal, with the same bot at all seats. A second measure of the
+luck is the mean points of playouts: many simulations of the deal by simple players.
 
 A correction subtracts from a match's points a value that is known without looking at the match, minus that value's
 mean. So no correction changes the mean of all points. Its coefficient is fixed before the season, or fitted to all matches
@@ -15,18 +16,24 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.linalg import dot_product, invert_matrix
 from seatwise_server.competition.standings.scoring import counted_points
-from seatwise_server.competition.statistics.residual_variance import seat_residuals
+from seatwise_server.competition.statistics.residual_variance import RIDGE, seat_residuals
 
 PAR_COEFFICIENT: Final = 0.5
 """The part of par that is subtracted, for points of UGO! with `greedy` as the par bot. Before a season it is the best guess."""
 PAR_PRIOR_DEALS: Final = 10
 """So many deals weigh as much as this guess when a season's own coefficient is fitted."""
+PAR_GUESS: Final = 0.2
+PLAYOUTS_GUESS: Final = 0.7
+"""The parts of par and of playouts that are subtracted where both are known. Before a season they are the best guess."""
 DEAL_VARIANCE_SHARE: Final = 0.45
 """The share of the variance at a seat that the deal causes."""
 DEAL_VARIANCE_SHARE_AFTER_PAR: Final = 0.3
 """The same after the correction by par."""
-# All three were fitted by `tests/bench/matches_needed.py --fit`, on deals that serve no other purpose.
+DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS: Final = 0.05
+"""The same after the correction by par and playouts."""
+# All of them were fitted by `tests/bench/matches_needed.py --fit`, on deals that serve no other purpose.
 
 ParLookup = Callable[[LoggedResult], Sequence[float] | None]
 """Returns the score of the par bot at each seat of that match's deal, or `None` if that is not known."""
@@ -98,6 +105,59 @@ def fit_par_coefficient(results: Sequence[LoggedResult]) -> float:
         return PAR_COEFFICIENT
     prior = PAR_PRIOR_DEALS * squares / len({deal_name(result) for result in known})
     return (sum(point * par for point, par in both) + prior * PAR_COEFFICIENT) / (squares + prior)
+
+
+def fit_luck_parts(
+    results: Sequence[LoggedResult], measures: Sequence[SeatValues], guesses: Sequence[float]
+) -> list[float]:
+    """Return the parts of several measures of luck that a season's own points follow together.
+
+    They are the slopes of a least-squares fit of the points' residuals on those of the measures, shrunk to the guesses by
+    `PAR_PRIOR_DEALS` deals. No measure may depend on how anybody played, so no part can favour a bot.
+
+    Args:
+        results: The results of the season.
+        measures: The values of each measure, by match and seat.
+        guesses: The part of each measure before a season.
+    """
+    points = _list_residuals(results, uncorrected_points(results).values)
+    lucks = [_list_residuals(results, measure) for measure in measures]
+    products = [dot_product(luck, points) for luck in lucks]
+    try:
+        inverse = invert_matrix(
+            [[dot_product(one, other) * (1 + RIDGE * (one is other)) for other in lucks] for one in lucks]
+        )
+    except (ValueError, ZeroDivisionError):  # a measure that is the same everywhere explains nothing
+        return list(guesses)
+    deals = len({deal_name(result) for result in results})
+    return [
+        (deals * dot_product(row, products) + PAR_PRIOR_DEALS * guess) / (deals + PAR_PRIOR_DEALS)
+        for row, guess in zip(inverse, guesses, strict=True)
+    ]
+
+
+def _list_residuals(results: Sequence[LoggedResult], values: SeatValues) -> list[float]:
+    """Return what bots, opponents and seats do not explain, match by match and seat by seat."""
+    return [value for own in seat_residuals(results, _center_seats(values))[0] for value in own]
+
+
+def correct_by_measures(
+    results: Sequence[LoggedResult], measures: Sequence[SeatValues], parts: Sequence[float]
+) -> CorrectedPoints:
+    """Subtract a part of each measure's distance from its mean at that seat."""
+    luck = [
+        tuple(
+            sum(part * value for part, value in zip(parts, at_seat, strict=True))
+            for at_seat in zip(*match, strict=True)
+        )
+        for match in zip(*measures, strict=True)
+    ]
+    above = _center_seats(luck)
+    values = [
+        tuple(value - off for value, off in zip(own, less, strict=True))
+        for own, less in zip(uncorrected_points(results).values, above, strict=True)
+    ]
+    return CorrectedPoints(values, shifts_by_deal(results, above, 1.0))
 
 
 def _center_seats(values: SeatValues) -> SeatValues:

@@ -10,21 +10,26 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
+    DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
     PAR_COEFFICIENT,
+    PAR_GUESS,
+    PLAYOUTS_GUESS,
     CorrectedPoints,
     add_par,
+    correct_by_measures,
     correct_by_other_tables,
     correct_by_par,
+    fit_luck_parts,
     fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.luck_correction_version_1 import correct_by_other_tables_version_1
-from seatwise_server.league.par import PAR_BOTS, par_of
+from seatwise_server.league.par import PAR_BOTS, PLAYOUT_MODULES, par_of, playouts_of
 from seatwise_server.league.settings import League
 
 MOST_PAR_MATCHES = 2000
-"""The most matches for which par is played. More would delay the page for too long."""
+"""The most matches for which par and playouts are played. More would delay the page for too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +47,50 @@ def correct_for_luck(
     league: League, results: Sequence[LoggedResult], records: Mapping[str, str]
 ) -> list[Corrected]:
     """Return the corrections that can be made, the best one last. No coefficient can favour a bot."""
-    found: list[Corrected] = []
-    game, is_old = league.game, league.statistics_version == 1
-    if has_par(game, results, records):
-        results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
-        part = PAR_COEFFICIENT if is_old else fit_par_coefficient(results)
-        how = f"{part:.2g} of the score of {PAR_BOTS[game]} at the same seat of the same deal"
-        found.append(_make_corrected(results, correct_by_par(results, part), how))
-    before, share = (
-        (found[-1].points, DEAL_VARIANCE_SHARE_AFTER_PAR)
-        if found
-        else (uncorrected_points(results), DEAL_VARIANCE_SHARE)
-    )
+    by_house = _correct_by_house(league, results, records)
+    points = by_house.points if by_house else uncorrected_points(results)
+    is_old = league.statistics_version == 1
     by_other_tables = correct_by_other_tables_version_1 if is_old else correct_by_other_tables
-    travelled = by_other_tables(results, before, share)
-    if travelled.values != before.values:
-        what = "scores" if is_old else "scores above what their bots explain"
-        also = (
-            f"{found[-1].how}, and a part of the other tables' {what} there"
-            if found
-            else f"a part of the other tables' {what} at the same seat of the same deal"
+    travelled = by_other_tables(results, points, _deal_share(league, by_house))
+    if travelled.values == points.values:
+        return [by_house] if by_house else []
+    what = "scores" if is_old else "scores above what their bots explain"
+    if by_house is None:
+        how = f"a part of the other tables' {what} at the same seat of the same deal"
+        return [_make_corrected(results, travelled, how)]
+    how = f"{by_house.how}, and a part of the other tables' {what} there"
+    return [by_house, _make_corrected(results, travelled, how)]
+
+
+def _correct_by_house(
+    league: League, results: Sequence[LoggedResult], records: Mapping[str, str]
+) -> Corrected | None:
+    """Return the correction by what house bots make of the same cards; `None` if that is not known."""
+    if not has_par(league.game, results, records):
+        return None
+    results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
+    who, where = PAR_BOTS[league.game], "at the same seat of the same deal"
+    if not _has_playouts(league):
+        part = PAR_COEFFICIENT if league.statistics_version == 1 else fit_par_coefficient(results)
+        return _make_corrected(
+            results, correct_by_par(results, part), f"{part:.2g} of the score of {who} {where}"
         )
-        found.append(_make_corrected(results, travelled, also))
-    return found
+    playouts = [playouts_of(json.loads(records[result.match])) or () for result in results]
+    measures = [[result.par for result in results], playouts]
+    parts = fit_luck_parts(results, measures, (PAR_GUESS, PLAYOUTS_GUESS))
+    how = f"{parts[0]:.2g} of the score of {who} and {parts[1]:.2g} of the mean score of playouts {where}"
+    return _make_corrected(results, correct_by_measures(results, measures, parts), how)
+
+
+def _has_playouts(league: League) -> bool:
+    return league.statistics_version > 2 and league.game in PLAYOUT_MODULES
+
+
+def _deal_share(league: League, by_house: Corrected | None) -> float:
+    """Return the deal's share of the variance that is left."""
+    if by_house is None:
+        return DEAL_VARIANCE_SHARE
+    return DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS if _has_playouts(league) else DEAL_VARIANCE_SHARE_AFTER_PAR
 
 
 def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
