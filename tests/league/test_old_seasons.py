@@ -38,10 +38,10 @@ def test_settings_without_a_version_are_of_version_1() -> None:
     assert league.to_json() == plain
 
 
-@pytest.mark.parametrize("key", ["schedule_version", "statistics_version"])
-def test_settings_of_an_unknown_version_are_refused(key: str) -> None:
-    with pytest.raises(ValueError, match=f"{key} is 3, which this program does not know"):
-        League.from_json(league_of().to_json() | {key: 3})
+@pytest.mark.parametrize(("key", "unknown"), [("schedule_version", 3), ("statistics_version", 4)])
+def test_settings_of_an_unknown_version_are_refused(key: str, unknown: int) -> None:
+    with pytest.raises(ValueError, match=f"{key} is {unknown}, which this program does not know"):
+        League.from_json(league_of().to_json() | {key: unknown})
 
 
 def test_a_season_is_continued_by_the_version_with_which_it_began(tmp_path: Path) -> None:
