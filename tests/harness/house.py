@@ -16,6 +16,7 @@ import pytest_asyncio
 import structlog
 
 from harness.http import HttpConnection, http_connection
+from harness.http_link import use_http
 from harness.table import Admin, Chair, Table
 from harness.websocket import PROTO, use_websockets
 from harness.wire import Wire
@@ -28,6 +29,8 @@ FAULTS = frozenset(
 """Events that tell of a fault of the server's own."""
 
 
+HTTP = "http"
+"""Stands for the way of bots over plain HTTP where others have a subprotocol."""
 UNLIMITED_READS = {"reads_per_second": 0.0, "anonymous_reads_per_second": 0.0}
 """All tests call from one address."""
 
@@ -75,7 +78,7 @@ class House:
     logs: Logs = field(default_factory=Logs)
     """What it has logged since the test began, if it runs in this process."""
     subprotocol: str = ""
-    """By which its bots come from now on; empty for gRPC."""
+    """By which its bots come from now on; empty for gRPC, HTTP for streams and posts over HTTP."""
     _wires: list[Wire] = field(default_factory=list)
 
     async def bot(self, name: str = "") -> Wire:
@@ -87,7 +90,10 @@ class House:
         return self._keep(Wire(self.address, token, bot))
 
     def _keep(self, wire: Wire) -> Wire:
-        if self.subprotocol:
+        if self.subprotocol == HTTP:
+            assert self.server is not None
+            use_http(wire, self.server.http_address)
+        elif self.subprotocol:
             use_websockets(wire, self.ws_address, self.subprotocol)
         self._wires.append(wire)
         return wire
@@ -168,20 +174,33 @@ def lost_tasks() -> Iterator[list[dict[str, Any]]]:
         loop.set_exception_handler(before)
 
 
-@pytest.fixture(params=["", PROTO], ids=["grpc", "websocket"])
+@pytest.fixture(
+    params=["", PROTO, pytest.param(HTTP, marks=pytest.mark.slow)], ids=["grpc", "websocket", "http"]
+)
 def both_doors(request: pytest.FixtureRequest, house: House) -> Iterator[None]:
-    """The test is run twice: with bots that come by gRPC, and with bots that come by WebSocket."""
+    """The test is run with bots that come by gRPC, by WebSocket and, in `make soak`, by plain HTTP.
+
+    A test with the mark `not_by_http` sends bytes that have no form in HTTP, or is about a connection that a bot over HTTP has not.
+    """
+    if request.param == HTTP and (why := request.node.get_closest_marker("not_by_http")):
+        pytest.skip(why.args[0])
     house.subprotocol = request.param
     yield
     house.subprotocol = ""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def module_house() -> AsyncIterator[House]:
-    """One server for all tests of a module."""
+async def module_house(request: pytest.FixtureRequest) -> AsyncIterator[House]:
+    """One server for all tests of a module. It has an HTTP port, which takes two seconds, only if one of them comes by it."""
+    ports: dict[str, Any] = {"http": HttpSettings(port=0)} if _comes_by_http(request) else {}
     with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        async with house_in(Path(folder), ws_port=0) as house:
+        async with house_in(Path(folder), ws_port=0, **ports) as house:
             yield house
+
+
+def _comes_by_http(request: pytest.FixtureRequest) -> bool:
+    items = [item for item in request.session.items if item.nodeid.startswith(request.node.nodeid)]
+    return any(f"[{HTTP}" in item.name for item in items)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -31,6 +31,7 @@ Sit = play_service_pb2.Sit
 # Tokens
 
 
+@pytest.mark.not_by_http("an attendance over HTTP opens with its first message")
 @pytest.mark.parametrize(
     "token",
     ["nonsense", "a.1.secret", "bot.", "..", "admin.x", "bots/a/versions/1", "x" * 4000],
@@ -52,6 +53,7 @@ async def test_the_right_name_with_another_secret_is_an_unknown_token(house):
     assert (await forged.play().end()).reason == "TOKEN_UNKNOWN"
 
 
+@pytest.mark.not_by_http("an attendance over HTTP opens with its first message")
 async def test_who_shows_no_token_is_told_how(house):
     wire = house.wire()
     for how in (await wire.play().end(), await wire.attending().end()):
@@ -75,6 +77,9 @@ async def test_a_revoked_token_ends_its_streams_within_a_second_and_opens_no_oth
         assert endings(await house.admin.over(table.name))[other.seat] == "COMPLETED"
 
 
+@pytest.mark.not_by_http(
+    "the relay reads in place of the bot; test_rest_hostile.py has callers that do not read"
+)
 async def test_a_revoked_token_ends_streams_that_are_not_read_too(house):
     bot = await house.bot()
     stream, attending = bot.play(reads=False, pongs=False), await bot.attend()
@@ -310,6 +315,7 @@ async def test_a_resigned_seat_is_played_by_the_referee_and_asked_no_more(house)
 # Payloads
 
 
+@pytest.mark.not_by_http("these bytes have no form in HTTP: a post of them is refused")
 async def test_broken_items_are_answered_and_the_good_ones_among_them_count(house):
     async with dealt(house) as (table, asked, _):
         good = [
@@ -386,6 +392,9 @@ async def test_an_empty_message_and_bytes_of_nothing_change_nothing(house):
         await plays_on(house, table)
 
 
+@pytest.mark.not_by_http(
+    "in JSON the body is larger than a post may be; test_rest_hostile.py has bodies of that size"
+)
 async def test_a_message_of_ten_mebibytes_ends_its_own_stream_only(house):
     async with bystanders(house), dealt(house) as (table, asked, _):
         await asked.stream.send_raw(bytes(10 * 2**20))

@@ -65,6 +65,9 @@ async def test_ten_thousand_messages_at_once_are_all_answered_and_nobody_waits_f
         await plays_on(house, table)
 
 
+@pytest.mark.not_by_http(
+    "in JSON the body is larger than a post may be; test_rest_hostile.py has bodies of that size"
+)
 @pytest.mark.parametrize(
     "body",
     [
@@ -84,6 +87,9 @@ async def test_ten_thousand_items_in_one_message_keep_nobody_waiting(house, body
         await plays_on(house, table)
 
 
+@pytest.mark.not_by_http(
+    "in JSON the body is larger than a post may be; test_rest_hostile.py has bodies of that size"
+)
 async def test_the_items_of_one_message_are_taken_a_few_at_a_time(house, monkeypatch):
     """As many as fit into one would stop the loop, and with it every match, for most of a second."""
     taken: Counter[int] = Counter()
@@ -105,6 +111,9 @@ async def test_the_items_of_one_message_are_taken_a_few_at_a_time(house, monkeyp
     assert max(taken.values()) <= ITEMS_PER_TURN
 
 
+@pytest.mark.not_by_http(
+    "in JSON the body is larger than a post may be; test_rest_hostile.py has bodies of that size"
+)
 async def test_a_seat_that_is_taken_ten_thousand_times_over_is_told_that_this_is_too_many(house):
     async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
         sit = field_of(1, item("m" * 20, asked.seat, sit=Sit()).SerializeToString())
@@ -181,6 +190,9 @@ async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
     return ours
 
 
+@pytest.mark.not_by_http(
+    "the relay reads in place of the bot; test_rest_hostile.py has callers that do not read"
+)
 @pytest.mark.usefixtures("impatience")
 async def test_a_bot_that_never_reads_loses_its_stream_and_fills_no_memory(house):
     async with bystanders(house), dealt(house) as (table, asked, _):
@@ -195,6 +207,9 @@ async def test_a_bot_that_never_reads_loses_its_stream_and_fills_no_memory(house
         await plays_on(house, table)
 
 
+@pytest.mark.not_by_http(
+    "the relay reads in place of the bot; test_rest_hostile.py has callers that do not read"
+)
 @pytest.mark.usefixtures("impatience")
 async def test_a_bot_that_never_reads_and_never_hangs_up_is_hung_up_on(house):
     bot = await house.bot()
@@ -205,6 +220,9 @@ async def test_a_bot_that_never_reads_and_never_hangs_up_is_hung_up_on(house):
     assert ended[0]["code"] == "RESOURCE_EXHAUSTED"
 
 
+@pytest.mark.not_by_http(
+    "the relay reads in place of the bot; test_rest_hostile.py has callers that do not read"
+)
 async def test_a_bot_that_never_reads_and_hangs_up_is_gone_at_once(house):
     bot = await house.bot()
     deaf = bot.play(reads=False, pongs=False)
@@ -216,6 +234,9 @@ async def test_a_bot_that_never_reads_and_hangs_up_is_gone_at_once(house):
     await asyncio.gather(flooding, return_exceptions=True)
 
 
+@pytest.mark.not_by_http(
+    "the relay reads in place of the bot; test_rest_hostile.py has callers that do not read"
+)
 async def test_the_token_of_a_bot_that_never_reads_is_revoked_within_a_second_too(house):
     bot = await house.bot()
     deaf = bot.play(reads=False, pongs=False)
@@ -358,6 +379,7 @@ async def test_who_stays_away_after_a_lost_link_times_out_and_may_come_back_to_w
         assert endings(match).count("COMPLETED") == 2
 
 
+@pytest.mark.not_by_http("a request over HTTP cannot be hung up on in order")
 async def test_a_bot_that_hangs_up_in_order_is_answered_what_it_asked_before(house):
     bot = await house.bot()
     polite = bot.play()

@@ -33,6 +33,7 @@ async def register(house: House, wire: Wire, version: str) -> bot_service_pb2.Re
     return answer
 
 
+@pytest.mark.not_by_http("an attendance over HTTP opens with its first message")
 async def test_its_streams_end_within_a_second_and_its_token_opens_nothing(house):
     bot = await house.bot()
     attending, stream = await bot.attend(), bot.play()
@@ -66,6 +67,7 @@ async def test_its_name_is_never_given_again_and_other_versions_may_be(house):
     assert (await register(house, bot, "2")).token
 
 
+@pytest.mark.not_by_http("an attendance over HTTP opens with its first message")
 async def test_a_repeat_changes_nothing(house):
     bot = await house.bot()
     await delete(house, bot.bot)
