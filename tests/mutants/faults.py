@@ -2222,6 +2222,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_lobby_looks.py",),
     ),
     Fault(
+        "a stream that was held up replaces a newer one of its bot",
+        "server/seatwise_server/lobby/lobby.py",
+        "        if older and older.arrival > attendance.arrival:\n",
+        "        if False:\n",
+        ("tests/server/test_lobby_looks.py",),
+    ),
+    Fault(
+        "a stream that was replaced writes its higher turn",
+        "server/seatwise_server/lobby/lobby.py",
+        "        if attendance.is_ending:  # a newer one is here, whose turn may be lower\n",
+        "        if False:\n",
+        ("tests/server/test_lobby_looks.py",),
+    ),
+    Fault(
+        "an older stream keeps the place of a newer one whose lease ran out",
+        f"{SCRIPTS}/attend_keep.lua",
+        "found[1] ~= ARGV[2] and not is_older then",
+        "found[1] ~= ARGV[2] then",
+        ("tests/server/test_store_seats.py",),
+    ),
+    Fault(
         "a beat keeps an attendance that is not written",
         "server/seatwise_server/lobby/lobby.py",
         "for attendance in self._written_attendances():",

@@ -342,3 +342,52 @@ async def leaving(
     async with lobby.attend_lobby(attendance):
         attendance.end(end())
     return _left[0]
+
+
+# Two streams of one bot
+
+
+def refusal_told(attendance: AttendanceStream) -> str:
+    """The reason for which the stream ends; empty while it does not."""
+    return attendance._ending.reason if attendance._ending else ""
+
+
+async def test_a_stream_that_was_held_up_does_not_replace_one_that_arrived_later(store: Store) -> None:
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    late, newer = AttendanceStream(BOT, (), 1), AttendanceStream(BOT, (), 1)
+    async with lobby.attend_lobby(newer):
+        with pytest.raises(Refusal, match="a newer stream of this bot attends"):
+            async with lobby.attend_lobby(late):
+                pass
+        await lobby._beat_once()
+        assert refusal_told(newer) == ""
+
+
+async def test_a_stream_that_was_replaced_while_it_got_its_turn_does_not_write_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its turn may be the higher one: the store would end the newer stream."""
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    older, newer = AttendanceStream(BOT, (), 1), AttendanceStream(BOT, (), 1)
+    held, asked, numbered = asyncio.Event(), asyncio.Event(), store.attendances.replace_attendance_id
+
+    async def numbered_late(bot: str) -> int:
+        if not asked.is_set():
+            asked.set()
+            await held.wait()
+        return await numbered(bot)
+
+    monkeypatch.setattr(store.attendances, "replace_attendance_id", numbered_late)
+
+    async def attend(attendance: AttendanceStream) -> None:
+        async with lobby.attend_lobby(attendance):
+            pass
+
+    attending = asyncio.create_task(attend(older))
+    await asked.wait()
+    async with lobby.attend_lobby(newer):
+        held.set()
+        await attending
+        await lobby._beat_once()
+        assert (refusal_told(older), refusal_told(newer)) == ("REPLACED", "")
+        assert older.turn > newer.turn

@@ -194,3 +194,16 @@ async def test_what_an_older_stream_writes_late_replaces_no_newer_one(store: Sto
     assert await store.attendances.write_attendance(BOT, late, LEASE_MS) is None
     assert not await store.attendances.renew_attendance(BOT, late, LEASE_MS)
     assert await store.attendances.renew_attendance(BOT, Attendance("here", "newer", 1, (), newer), LEASE_MS)
+
+
+async def test_a_newer_stream_takes_its_place_back_from_an_older_one_that_came_after_its_lease(
+    store: Store,
+) -> None:
+    """Until the older lobby knows that its stream was replaced, it goes on renewing."""
+    turns = [await store.attendances.replace_attendance_id(BOT) for _ in range(2)]
+    older, newer = (Attendance(f"lobby-{turn}", f"stream-{turn}", 1, (), turn) for turn in turns)
+    await store.attendances.write_attendance(BOT, newer, LEASE_MS)
+    await store.client.call("UNLINK", keys.bot_attendance(BOT))  # as Redis does when the lease is over
+    assert await store.attendances.renew_attendance(BOT, older, LEASE_MS)
+    assert await store.attendances.renew_attendance(BOT, newer, LEASE_MS)
+    assert not await store.attendances.renew_attendance(BOT, older, LEASE_MS)

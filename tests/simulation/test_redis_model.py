@@ -115,7 +115,7 @@ class Lots(random.Random):
                 self.script(
                     "attend", [at], "lobby", attends, 2, "casual", 10**6, "channel", BOT, self.randint(1, 3)
                 ),
-                self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6),
+                self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6, self.randint(1, 3)),
                 self.script("attend_leave", [at, untaken], attends, self.choice(["1", ""]), 10**6),
                 self.script("seat_reserve", [seats, at, untaken, missed], seat, self.choice(["1", ""])),
                 self.script(

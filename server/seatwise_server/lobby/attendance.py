@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -16,12 +17,21 @@ FIRST_REQUEST_S = 10.0
 MOST_UNREAD = 1024
 """The most responses that a bot may leave unread before its stream is ended."""
 
+_arrivals = itertools.count(1)
+
+
+def next_arrival() -> int:
+    """Returns a number higher than that of any stream that arrived at this process before."""
+    return next(_arrivals)
+
 
 class AttendanceStream:
     """The lobby's side of one Attend stream."""
 
-    def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int) -> None:
+    def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int, arrival: int = 0) -> None:
+        """`arrival` is the number from `next_arrival` when the call came; 0 means that it comes now."""
         self.bot = bot
+        self.arrival = arrival or next_arrival()
         self.attend_id = secrets.token_hex(8)
         self.turn = 0
         """The number of this stream among all streams of the bot; the store assigns it."""
@@ -73,6 +83,11 @@ class AttendanceStream:
     def is_open(self) -> bool:
         """Whether responses are delivered: the stream has a writer, which only waits for the bot to read."""
         return self._writer is not None and not self._is_ending
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the stream is to end."""
+        return self._is_ending
 
     @property
     def was_ended_by_us(self) -> bool:

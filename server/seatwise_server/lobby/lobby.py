@@ -91,7 +91,7 @@ class Lobby:
     async def attend_lobby(self, attendance: AttendanceStream) -> AsyncIterator[None]:
         """Keeps the bot present through this stream while the context lasts; replaces an older stream.
 
-        Raises `Refusal` SERVER_FULL if too many bots attend here.
+        Raises `Refusal` SERVER_FULL if too many bots attend here, and REPLACED if a stream that arrived later was quicker here.
         """
         bot = attendance.bot
         attendance.most_matches = await self._read_most_matches(bot)
@@ -100,6 +100,8 @@ class Lobby:
         if older is None and len(self._present) >= MOST_PRESENT:
             full = f"{MOST_PRESENT} bots attend here; try again soon"
             raise Refusal("SERVER_FULL", full, retry_after=LOBBY_FULL_RETRY_AFTER_S)
+        if older and older.arrival > attendance.arrival:
+            raise _replaced(bot)
         if older:
             _end_replaced(older)
         self._present[bot] = attendance
@@ -134,6 +136,8 @@ class Lobby:
 
     async def _register_attendance(self, attendance: AttendanceStream) -> None:
         attendance.turn = await self._store.attendances.replace_attendance_id(attendance.bot)
+        if attendance.is_ending:  # a newer one is here, whose turn may be lower
+            return
         await self._store.attendances.write_attendance(
             attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
         )
@@ -349,7 +353,11 @@ def _tell_seats(
 
 
 def _end_replaced(attendance: AttendanceStream) -> None:
-    attendance.end(Refusal("REPLACED", "a newer stream of this bot attends", bot=attendance.bot))
+    attendance.end(_replaced(attendance.bot))
+
+
+def _replaced(bot: str) -> Refusal:
+    return Refusal("REPLACED", "a newer stream of this bot attends", bot=bot)
 
 
 def check_limit(max_matches: int) -> int:

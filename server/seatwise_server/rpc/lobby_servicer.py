@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
-from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
+from seatwise_server.lobby.attendance import (
+    FIRST_REQUEST_S,
+    AttendanceStream,
+    first_request_refusal,
+    next_arrival,
+)
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.call_context import Context, authorize_call
@@ -27,10 +32,11 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
 
     async def Attend(self, requests: AsyncIterator[pb.AttendRequest], context: Context) -> None:
         """Serves one stream, from its first request to its end."""
+        arrival = next_arrival()
         caller = await authorize_call(self._authenticator, ATTEND_METHOD, context)
         first = await _first_request(requests)
         queues = await self._lobby.known_queues(list(first.queues), is_guest=caller.is_guest)
-        attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches))
+        attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches), arrival)
         with self._open_streams.track_stream(caller, attendance):
             async with self._lobby.attend_lobby(attendance):
                 reading = self._read_requests(requests, attendance)

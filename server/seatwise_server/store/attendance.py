@@ -79,6 +79,7 @@ class Attendances:
             attendance.max_matches,
             "\n".join(attendance.queues),
             lease_ms,
+            attendance.turn,
         )
         return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 

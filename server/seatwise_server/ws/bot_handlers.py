@@ -10,7 +10,12 @@ from contextlib import contextmanager
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.counts import COUNTS
 from seatwise_server.kernel_round_trips import IS_MEASURED_HERE
-from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
+from seatwise_server.lobby.attendance import (
+    FIRST_REQUEST_S,
+    AttendanceStream,
+    first_request_refusal,
+    next_arrival,
+)
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.play.pushed_stream import PushedPlayStream
 from seatwise_server.play.referee import Referee
@@ -117,12 +122,13 @@ class AttendSockets:
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
         """One socket, from its upgrade to its end."""
         with _reporting_errors(ATTEND_METHOD, socket):
+            arrival = next_arrival()
             caller = await self._authentication.authorize_socket(socket, upgrade, ATTEND_METHOD, peer)
             first = await _first_request(socket)
             if first is None:
                 return
             queues = await self._lobby.known_queues(list(first.queues), is_guest=caller.is_guest)
-            attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches))
+            attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches), arrival)
             with self._open_streams.track_stream(caller, attendance):
                 async with self._lobby.attend_lobby(attendance):
                     refusal = await self._attend(socket, attendance)
