@@ -21,7 +21,7 @@ def encode_refusal(refusal: Refusal) -> status_pb2.Status:
     details = [_pack_detail(info)]
     if retry_after := refusal.metadata.get("retry_after"):
         retry = error_details_pb2.RetryInfo()
-        retry.retry_delay.seconds = int(retry_after)
+        retry.retry_delay.FromMilliseconds(round(1000 * float(retry_after)))
         details.append(_pack_detail(retry))
     code = grpc.StatusCode[refusal.code]
     return status_pb2.Status(code=code.value[0], message=refusal.message, details=details)
