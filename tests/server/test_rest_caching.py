@@ -72,13 +72,19 @@ def paths_of(what: Published) -> list[str]:
     ]
 
 
+TRIES = 20
+"""The bots of other tests have leases that may run out between two requests, which changes the list of bots."""
+
+
 async def tag_of(http: HttpConnection, path: str) -> str:
     """The ETag of a response that was asked for twice, so that the server knows what it reads."""
-    answer = await http.get(f"/v1/{path}")
-    assert answer.status == 200, path
-    tag = answer.headers["etag"]
-    assert (await http.get(f"/v1/{path}", if_none_match=tag)).status == 304, path
-    return tag
+    for _ in range(TRIES):
+        answer = await http.get(f"/v1/{path}")
+        assert answer.status == 200, path
+        tag = answer.headers["etag"]
+        if (await http.get(f"/v1/{path}", if_none_match=tag)).status == 304:
+            return tag
+    raise AssertionError(f"{path} is sent again and again")
 
 
 async def test_what_was_asked_for_twice_is_not_computed_again(
@@ -86,9 +92,12 @@ async def test_what_was_asked_for_twice_is_not_computed_again(
 ) -> None:
     async with http_house.http() as http:
         for path in paths_of(published):
-            tag = await tag_of(http, path)
-            computed.clear()
-            again = await http.get(f"/v1/{path}", if_none_match=tag)
+            for _ in range(TRIES):
+                tag = await tag_of(http, path)
+                computed.clear()
+                again = await http.get(f"/v1/{path}", if_none_match=tag)
+                if again.status == 304:
+                    break
             assert (again.status, again.body, again.headers["etag"], computed) == (304, b"", tag, []), path
 
 
