@@ -54,7 +54,7 @@ class LiveSteps:
                 yield _to_json({"state": state})
             if len(self._steps) > max(count, 0):
                 count = len(self._steps) - 1 if count < 0 else count
-                yield b'{"first":%d,"frames":[%s]}' % (count, b",".join(self._steps[count:]))
+                yield b'{"frames":[%s],"first":%d}' % (b",".join(self._steps[count:]), count)
                 count = len(self._steps)
             elif state == self._state and not await self._wait_for_change():
                 return
