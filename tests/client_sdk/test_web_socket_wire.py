@@ -10,7 +10,7 @@ import logging
 import ssl
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -284,9 +284,12 @@ async def answered(answer: bytes) -> Exception:
     """What the wire raises where a server answers the upgrade so."""
 
     async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        writer.close()
+        with (
+            closing(writer),
+            suppress(asyncio.IncompleteReadError),
+        ):  # whoever looks for TLS behind it hangs up
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
 
     server = await asyncio.start_server(answer_once, "127.0.0.1", 0)
     address = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -65,7 +65,7 @@ async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
         return ()
 
     monkeypatch.setattr(lobby, "_pair_created", look_at_created)
-    monkeypatch.setattr(lobby._ladders, "pair", look_at_created)
+    monkeypatch.setattr(lobby._ladders, "pair_ladders", look_at_created)
     await wait(store, most=2)
     while await lobby._run_pass():
         pass

@@ -61,6 +61,7 @@ def unpack_previous(folder: Path) -> Release:
     if found.returncode:
         pytest.skip(f"the previous release ({REVISION}) is not in the history of this checkout")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as tar:
-        tar.extractall(folder, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 has none
+        tar.extractall(folder)
     subprocess.run([sys.executable, "proto/build_stubs.py"], cwd=folder, check=True, capture_output=True)
     return Release(folder)

@@ -103,8 +103,18 @@ def _examine(arguments: Namespace) -> DoctorReport:
     with _show_progress(total, is_quiet=arguments.json) as on_result:
         try:
             return asyncio.run(examine_bot(starter, settings, on_result))
-        except* UsageError as group:
-            raise group.exceptions[0] from None
+        except (
+            ExceptionGroup
+        ) as group:  # not `except*`: Python 3.11.2 puts what is raised there into a group again
+            wrong_use, others = group.split(UsageError)
+            if wrong_use is None or others is not None:
+                raise
+            raise _first_of(wrong_use) from None
+
+
+def _first_of(group: ExceptionGroup[UsageError]) -> UsageError:
+    first = group.exceptions[0]
+    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 @contextmanager

@@ -127,7 +127,9 @@ class LadderService:
     async def reinstate_bot(self, caller: Caller, request: pb.ReinstateBotRequest) -> pb.ReinstateBotResponse:
         """See ladder_service.proto."""
         if not caller.is_operator and (not caller.bot or caller.bot != request.bot):
-            raise Refusal("NOT_ALLOWED", "only the bot itself, or a token with the scope operate, may reinstate a bot")
+            raise Refusal(
+                "NOT_ALLOWED", "only the bot itself, or a token with the scope operate, may reinstate a bot"
+            )
         await self._get_meta(request.ladder)
         if await self._store.bots.get_bot(request.bot) is None:
             raise bot_not_found(request.bot)
