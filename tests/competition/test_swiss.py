@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from random import Random
 
@@ -357,3 +357,29 @@ def test_a_pair_that_the_next_round_needs_weighs_more_than_scores() -> None:
     plain, ahead = weigh_pairs(STATE, 2), weigh_pairs(STATE, 2, ahead=((0, 1),))
     assert ahead[0][1] > max(plain[0][4], plain[1][5]) * 3
     assert ahead[0][1] < plain[0][2]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_branch_and_bound_finds_the_lightest_tables_without_any_kick(size: int) -> None:
+    chance, entrants = Random(f"lightest/{size}"), list(range(8 if size != 3 else 9))
+    for _ in range(20):
+        weights = [[0] * len(entrants) for _ in entrants]
+        for one, other in combinations(entrants, 2):
+            weights[one][other] = weights[other][one] = chance.randrange(10)
+        start = [entrants[at : at + size] for at in range(0, len(entrants), size)]
+        found = find_lightest_tables(weights, start, "seed", SearchBounds(kick_work=0))
+        assert tables_weight(weights, found) == min(
+            tables_weight(weights, tables) for tables in partitions_of(entrants, size)
+        )
+
+
+def partitions_of(entrants: list[int], size: int) -> Iterator[list[tuple[int, ...]]]:
+    """All ways to share entrants out over tables of one size."""
+    if not entrants:
+        yield []
+        return
+    first, *others = entrants
+    for company in combinations(others, size - 1):
+        left = [each for each in others if each not in company]
+        for tables in partitions_of(left, size):
+            yield [(first, *company), *tables]

@@ -97,7 +97,8 @@ async def served(
     install_package(packages, "gone", "import os; os._exit(3)", "gone = gone:Game")
     process = ServerProcess(tmp_path / "data", "--max-memory", "600M", *request.param)
     process.data.mkdir()
-    process.env = {**os.environ, "PYTHONPATH": str(packages), "IMPORTED_BY": str(tmp_path / "imported")}
+    path = os.pathsep.join(filter(None, [str(packages), os.environ.get("PYTHONPATH")]))
+    process.env = {**os.environ, "PYTHONPATH": path, "IMPORTED_BY": str(tmp_path / "imported")}
     await process.start()
     house = House(process.address, Admin(process.address, process.token))
     try:

@@ -119,8 +119,8 @@ class SlowAttend:
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_asked = asyncio.Event()
         self.may_go_on = asyncio.Event()
-        self._attend = store.attendances.write_attendance
-        monkeypatch.setattr(store.attendances, "write_attendance", self)
+        self._attend = store.attendances.replace_attendance_id
+        monkeypatch.setattr(store.attendances, "replace_attendance_id", self)
 
     async def __call__(self, *args: Any) -> Any:
         self.is_asked.set()

@@ -92,7 +92,9 @@ async def test_no_sentinel_is_forgotten_when_many_ask_at_once(nodes: SentinelNod
     async with proxy_to(first.address) as slow, proxy_to(second.address) as quick:
         client = new_client(f"redis+sentinel://{slow.address},{quick.address}/{SERVICE}")
         slow.stall()
-        many = [client.routes.new_connection(THE_PRIMARY) for _ in range(20)]  # calls of a client would share one
+        many = [
+            client.routes.new_connection(THE_PRIMARY) for _ in range(20)
+        ]  # calls of a client would share one
         await asyncio.gather(*(each.connect() for each in many))  # type: ignore[no-untyped-call]
         await asyncio.gather(*(each.disconnect() for each in many))
         slow.go_on()
