@@ -21,6 +21,7 @@ from doubles.virtual import in_virtual_time
 import seatwise
 from seatwise import bot_errors, errors, remote
 from seatwise.link import bot_session, question_loop, seat_session
+from seatwise.link.lobby_link import LAST_OFFERS_S
 from seatwise.link.wire import GrpcWire
 from seatwise.remote import run, run_async
 
@@ -125,18 +126,17 @@ async def test_it_drains_while_the_lobby_is_away(server: FakeServer) -> None:
     assert (await task).matches == 1
 
 
-async def test_it_stays_until_the_seats_that_were_announced_are_offered(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("seatwise.link.lobby_link.LAST_OFFERS_S", 0.0)
+async def test_it_stays_until_the_seats_that_were_announced_are_offered(server: FakeServer) -> None:
     task = start(server, matches=1, max_matches=2)
     lobby = await server.lobby()
     assert await lobby.limit() == 1
-    await lobby.offer("a")
-    referee = await server.referee()
     lobby.pending_seats = 1
+    await lobby.offer("a")
+    assert await lobby.limit() == 0  # it wants no more matches than this one
+    referee = await server.referee()
     await referee.finish(match="a")
-    assert await lobby.limit() == 0
+    left, _ = await asyncio.wait([task], timeout=2 * LAST_OFFERS_S)  # one that does not wait leaves at once
+    assert not left
     await lobby.offer("b")
     await referee.finish(match="b")
     lobby.pending_seats = 0

@@ -3307,13 +3307,6 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_rest_hostile.py",),
     ),
     Fault(
-        "a head that comes at once is parsed at once, whatever its size",
-        "server/seatwise_server/rest/http_protocol.py",
-        "PARSED_AT_ONCE = 8 * 1024\n",
-        "PARSED_AT_ONCE = 8 * 1024 * 1024\n",
-        ("tests/server/test_rest_hostile.py::test_a_head_of_200_kb_is_refused_before_its_end",),
-    ),
-    Fault(
         "each refused token is a log line",
         "server/seatwise_server/services/refused_token_log.py",
         "self._refused[address] > MOST_REFUSAL_LINES_OF_ADDRESS or self._written >= MOST_REFUSAL_LINES",

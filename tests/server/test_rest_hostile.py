@@ -148,6 +148,13 @@ async def test_a_head_of_200_kb_is_refused(http_house: House) -> None:
     assert await is_served(http_house)
 
 
+async def test_a_large_head_is_refused_although_one_packet_holds_all_of_it(http_house: House) -> None:
+    async with http_house.http() as http:
+        await http.send_raw(GET + b"x: " + b"y" * 40_000 + b"\r\n\r\n")
+        answer = answer_in(await http.ends())
+        assert (answer.status, answer.reason) == (431, "REQUEST_TOO_LARGE")
+
+
 async def test_a_head_that_never_ends_is_not_kept(http_house: House) -> None:
     async with http_house.http() as http:
         with contextlib.suppress(ConnectionError):
