@@ -1170,6 +1170,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_spectating.py",),
     ),
     Fault(
+        "any number of pages follow live matches",
+        "server/seatwise_server/pages/live_frames.py",
+        "        with self._quota.reserve_stream():\n",
+        "        if True:\n",
+        ("tests/server/test_pages.py::test_pages_that_follow_live_matches_are_bounded",),
+    ),
+    Fault(
         "leak in a page: a live match shows a hand",
         "server/seatwise_server/pages/position_writer.py",
         "            own=(None,) * seats,\n",

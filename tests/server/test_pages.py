@@ -18,18 +18,20 @@ from seasons.one_season import league_of
 
 from seatwise.async_client import AsyncClient
 from seatwise.replay import read_replay
-from seatwise.v1 import ladder_pb2
+from seatwise.v1 import ladder_pb2, match_pb2, match_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.settings import Entrant
-from seatwise_server.pages import static_files
+from seatwise_server.pages import live_frames, static_files
 from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
 from seatwise_server.pages.league_page import LeagueFigures, schedule_rows
 from seatwise_server.pages.league_schedule import plan_league
 from seatwise_server.pages.operator_sessions import MOST_SESSIONS, SESSION_S, OperatorSessions
+from seatwise_server.refusal import Refusal
+from seatwise_server.rest.event_streams import EventStreams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from harness import HttpAnswer
     from harness.http import HttpConnection
@@ -416,3 +418,32 @@ async def test_a_session_ends_by_itself_and_there_are_only_so_many() -> None:
     values = [sessions.begin_session("token") for _ in range(MOST_SESSIONS + 1)]
     assert sessions.find_session(values[0]) is None
     assert sessions.find_session(values[-1])
+
+
+class WatchedMatch:
+    """The calls of a page that watches a match in which nothing happens."""
+
+    async def admit(self, _: str, **__: Any) -> None:
+        """Everybody."""
+
+    async def open_shared_stream(self, _: str, **__: Any) -> Any:
+        return self._responses()
+
+    async def _responses(self) -> AsyncGenerator[match_service_pb2.WatchMatchResponse, None]:
+        match = match_pb2.Match(game="games/ugo", bots=["bots/a/versions/1", "bots/b/versions/1"])
+        yield match_service_pb2.WatchMatchResponse(match=match)
+        await asyncio.Event().wait()
+
+
+async def test_pages_that_follow_live_matches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_frames, "MOST_PAGE_SPECTATORS", 1)
+    frames = live_frames.LiveFrames(WatchedMatch(), EventStreams())  # type: ignore[arg-type]
+    first = frames._follow_news("matches/a")
+    await anext(first)
+    with pytest.raises(Refusal) as refused:
+        await anext(frames._follow_news("matches/a"))
+    assert refused.value.reason == "SERVER_FULL"
+    await first.aclose()
+    again = frames._follow_news("matches/a")
+    assert await anext(again)
+    await again.aclose()

@@ -15,7 +15,11 @@ from seatwise_server.pages.position_writer import PositionWriter
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_errors import JSON_TYPE
+from seatwise_server.services.stream_quota import StreamQuota
 
+MOST_PAGE_SPECTATORS = 4_000
+"""The most pages of this process that follow live matches at a time. They share one call of `WatchMatch` for each match, so
+its own limit does not count them."""
 POSITION_S = 2.0
 """How long a page waits for the position of a match."""
 WATCH = "MatchService/WatchMatch"
@@ -28,6 +32,7 @@ class LiveFrames:
         self._calls = calls
         self._streams = streams
         self._matches: dict[str, LiveSteps] = {}
+        self._quota = StreamQuota(MOST_PAGE_SPECTATORS, "watch matches")
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Returns the stream, which is refused where `WatchMatch` is refused."""
@@ -64,9 +69,10 @@ class LiveFrames:
         return ""
 
     async def _follow_news(self, name: str) -> AsyncGenerator[bytes, None]:
-        async with self._steps_of(name) as steps:
-            async for news in steps.follow_news():
-                yield news
+        with self._quota.reserve_stream():
+            async with self._steps_of(name) as steps:
+                async for news in steps.follow_news():
+                    yield news
 
     @asynccontextmanager
     async def _steps_of(self, name: str) -> AsyncIterator[LiveSteps]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
 from typing import Any
 
 from seatwise.v1 import match_service_pb2
-from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.pages.page_filters import state_words
 from seatwise_server.pages.position_writer import PositionWriter
+from seatwise_server.shared_stream import SharedStream
 
 Responses = AsyncGenerator[match_service_pb2.WatchMatchResponse, None]
 
@@ -26,21 +24,16 @@ class LiveSteps:
         """Frames as JSON."""
         self._writer: PositionWriter | None = None
         self._before: match_service_pb2.WatchMatchResponse | None = None
-        self._changed = asyncio.Event()
-        self._failure: Exception | None = None
-        self._is_over = False
-        self._task: asyncio.Task[None] | None = None
         self._written: tuple[int, bytes] = 0, b""
+        self._stream = SharedStream()
 
     def start(self, responses: Responses, on_end: Callable[[], object]) -> None:
         """Begins to read all positions of the match. `on_end` is called at their end."""
-        self._task = asyncio.create_task(self._read(responses))
-        self._task.add_done_callback(lambda _: on_end())
+        self._stream.start(responses, self._add_response, on_end)
 
     async def stop(self) -> None:
         """Stops reading."""
-        if self._task:
-            await cancel_until_ended([self._task])
+        await self._stream.stop()
 
     async def follow_news(self) -> AsyncIterator[bytes]:
         """Yields the state of the match whenever it changes, and steps: the newest one, then all others as they come.
@@ -56,37 +49,16 @@ class LiveSteps:
                 count = len(self._steps) - 1 if count < 0 else count
                 yield b'{"frames":[%s],"first":%d}' % (b",".join(self._steps[count:]), count)
                 count = len(self._steps)
-            elif state == self._state and not await self._wait_for_change():
+            elif state == self._state and not await self._stream.wait_for_change():
                 return
 
     async def write_steps(self) -> bytes:
         """Returns all steps so far as JSON: `{"frames": [...]}`. Waits for the first one. Raises as `follow_news`."""
-        while not self._steps and await self._wait_for_change():
+        while not self._steps and await self._stream.wait_for_change():
             pass
         if self._written[0] != len(self._steps) or not self._steps:
             self._written = len(self._steps), b'{"frames":[%s]}' % b",".join(self._steps)
         return self._written[1]
-
-    async def _wait_for_change(self) -> bool:
-        """Returns whether more may follow."""
-        if self._failure:
-            raise self._failure
-        if self._is_over:
-            return False
-        await self._changed.wait()
-        return True
-
-    async def _read(self, responses: Responses) -> None:
-        try:
-            async with aclosing(responses):
-                async for response in responses:
-                    self._add_response(response)
-                    self._wake_visitors()
-        except Exception as failure:
-            self._failure = failure
-        finally:
-            self._is_over = True
-            self._wake_visitors()
 
     def _add_response(self, response: match_service_pb2.WatchMatchResponse) -> None:
         if response.HasField("match"):
@@ -96,10 +68,6 @@ class LiveSteps:
             frames = self._writer.frames_between(self._before, response)
             self._steps += [_to_json(frame.to_json()) for frame in frames]
             self._before = response
-
-    def _wake_visitors(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
 
 
 def _to_json(value: Any) -> bytes:

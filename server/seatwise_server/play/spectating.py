@@ -22,9 +22,9 @@ from seatwise_referee.journal import Entry, Rejected, decode_entry, entry_from_j
 from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
-from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import SpectatorDelay
 from seatwise_server.refusal import Refusal
+from seatwise_server.shared_stream import SharedStream
 from seatwise_server.store import MatchMeta, Store
 
 TAIL_BLOCK_MS = 1000
@@ -81,25 +81,20 @@ class MatchBroadcast:
 
     def __init__(self) -> None:
         self.spectators = 0
-        self._is_over = False
-        self._failure: BaseException | None = None
         self._count = 0
         self._newest: dict[bool, tuple[int, pb.WatchMatchResponse]] = {}
         """The newest response with the match, and the newest with a position, each with its number."""
         self._kept: list[bytes] = []
         """The first response, and all others or the last ones of them."""
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._stream = SharedStream()
 
-    def start(self, tail: AsyncIterator[pb.WatchMatchResponse], on_end: Callable[[], object]) -> None:
+    def start(self, tail: AsyncGenerator[pb.WatchMatchResponse, None], on_end: Callable[[], object]) -> None:
         """Begins to read the tail. `on_end` is called at its end: who comes later needs another tail."""
-        self._task = asyncio.create_task(self._read_tail(tail))
-        self._task.add_done_callback(lambda _: on_end())
+        self._stream.start(tail, self._keep_response, on_end)
 
     async def stop(self) -> None:
         """Stops reading."""
-        if self._task:
-            await cancel_until_ended([self._task])
+        await self._stream.stop()
 
     async def newest_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
         """Yields the newest responses until the match is over. A slow reader misses what came in between."""
@@ -110,7 +105,7 @@ class MatchBroadcast:
                 kind = not seen or min(unseen)[1]  # the match comes first
                 seen[kind], response = self._newest[kind]
                 yield response
-            elif not await self._wait_for_change():
+            elif not await self._stream.wait_for_change():
                 return
 
     async def all_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
@@ -121,40 +116,19 @@ class MatchBroadcast:
             if place < len(self._kept):
                 seen = place + self._left_out + 1 if place else 1
                 yield pb.WatchMatchResponse.FromString(self._kept[place])
-            elif not await self._wait_for_change():
+            elif not await self._stream.wait_for_change():
                 return
 
     @property
     def _left_out(self) -> int:
         return self._count - len(self._kept)
 
-    async def _wait_for_change(self) -> bool:
-        """Returns whether more may follow. Raises what has ended the tail."""
-        if self._failure:
-            raise self._failure
-        if self._is_over:
-            return False
-        await self._changed.wait()
-        return True
-
-    async def _read_tail(self, tail: AsyncIterator[pb.WatchMatchResponse]) -> None:
-        try:
-            async for response in tail:
-                self._count += 1
-                self._newest[response.HasField("match")] = self._count, response
-                self._kept.append(response.SerializeToString())
-                if len(self._kept) > MOST_KEPT_RESPONSES:
-                    del self._kept[1]
-                self._wake_spectators()
-        except Exception as failure:
-            self._failure = failure
-        finally:
-            self._is_over = True
-            self._wake_spectators()
-
-    def _wake_spectators(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+    def _keep_response(self, response: pb.WatchMatchResponse) -> None:
+        self._count += 1
+        self._newest[response.HasField("match")] = self._count, response
+        self._kept.append(response.SerializeToString())
+        if len(self._kept) > MOST_KEPT_RESPONSES:
+            del self._kept[1]
 
 
 class MatchTail:
@@ -165,7 +139,7 @@ class MatchTail:
         self._name = name
         self._delay = delay
 
-    async def read_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
+    async def read_responses(self) -> AsyncGenerator[pb.WatchMatchResponse, None]:
         """Yields the match, then every position as soon as it may be shown, then the end."""
         meta = await self._store.matches.get_meta(self._name)
         if meta is None:
