@@ -79,7 +79,7 @@ long long Bot::limit() const {
 
 void Bot::handle_lobby(const Json& response) {
     if (response.has("welcome")) {
-        is_drained_ = is_draining_ && response["welcome"]["maxMatches"].number() == 0;
+        is_drained_ = is_draining_ && response["welcome"]["maxMatches"].number() == 0 && response["welcome"]["pendingSeats"].number() == 0;
     } else if (response.has("offer")) {
         handle_offer(response["offer"]);
     } else if (response.has("closed")) {

@@ -108,7 +108,7 @@ func (b *bot) handleResponse(response *pb.AttendResponse) {
 	defer b.mutex.Unlock()
 	switch event := response.Event.(type) {
 	case *pb.AttendResponse_Welcome:
-		b.isDrained = b.isDraining && event.Welcome.MaxMatches == 0
+		b.isDrained = b.isDraining && event.Welcome.MaxMatches == 0 && event.Welcome.PendingSeats == 0
 		b.endIfDone()
 	case *pb.AttendResponse_Offer:
 		b.handleOffer(event.Offer)

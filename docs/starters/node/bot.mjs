@@ -58,7 +58,7 @@ export class Bot {
 
   handleMessage(response) {
     if (response.welcome) {
-      this.isDrained = this.isDraining && response.welcome.maxMatches === 0;
+      this.isDrained = this.isDraining && response.welcome.maxMatches === 0 && !response.welcome.pendingSeats;
       this.#endIfDone();
     } else if (response.offer) {
       this.#handleOffer(response.offer);

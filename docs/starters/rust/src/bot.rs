@@ -124,7 +124,9 @@ impl Bot {
 
     fn handle_lobby(&mut self, response: AttendResponse) {
         match response.event {
-            Some(LobbyEvent::Welcome(welcome)) => self.is_drained = self.is_draining && welcome.max_matches == 0,
+            Some(LobbyEvent::Welcome(welcome)) => {
+                self.is_drained = self.is_draining && welcome.max_matches == 0 && welcome.pending_seats == 0;
+            }
             Some(LobbyEvent::Offer(offer)) => self.handle_offer(offer),
             Some(LobbyEvent::Closed(closed)) => {
                 // The referee's word of the end may have been lost: ask for it.

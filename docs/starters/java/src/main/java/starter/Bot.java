@@ -93,7 +93,7 @@ final class Bot implements Stream.Listener<AttendResponse> {
     public void handleAnswer(AttendResponse response) {
         switch (response.getEventCase()) {
             case WELCOME -> {
-                isDrained = isDraining && response.getWelcome().getMaxMatches() == 0;
+                isDrained = isDraining && response.getWelcome().getMaxMatches() == 0 && response.getWelcome().getPendingSeats() == 0;
                 endIfDone();
             }
             case OFFER -> handleOffer(response.getOffer());
