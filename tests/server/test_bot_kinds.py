@@ -38,6 +38,15 @@ async def test_a_bot_says_of_what_kind_it_is_and_an_operator_may_correct_it(hous
             await admin.set_bot_kind("bots/none/versions/1", "rules")
 
 
+async def test_a_bot_that_is_deleted_leaves_no_kind_behind(house: House) -> None:
+    assert house.server
+    bot = await house.admin.register()
+    async with AsyncClient(house.address, house.admin.token) as admin:
+        await admin.set_bot_kind(bot.bot, "rules")
+        await admin.delete_bot(bot.bot)
+    assert await house.server.store.bots.kinds_of([bot.bot]) == (0,)
+
+
 async def test_a_number_that_is_no_kind_is_refused(house: House) -> None:
     author = await house.admin.register()
     request = bot_service_pb2.SetBotKindRequest(name=author.bot)

@@ -14,6 +14,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.cli.arguments import parse_count, parse_span
 from seatwise.cli.command import Command
 from seatwise.cli.progress import import_rich
+from seatwise.error_groups import first_error
 
 if TYPE_CHECKING:
     from seatwise.doctor.doctor import CheckResult, DoctorReport
@@ -103,18 +104,12 @@ def _examine(arguments: Namespace) -> DoctorReport:
     with _show_progress(total, is_quiet=arguments.json) as on_result:
         try:
             return asyncio.run(examine_bot(starter, settings, on_result))
-        except (
-            ExceptionGroup
-        ) as group:  # not `except*`: Python 3.11.2 puts what is raised there into a group again
+        # `except*` would not do: Python 3.11.2 puts what is raised there into a group again.
+        except ExceptionGroup as group:
             wrong_use, others = group.split(UsageError)
             if wrong_use is None or others is not None:
                 raise
-            raise _first_of(wrong_use) from None
-
-
-def _first_of(group: ExceptionGroup[UsageError]) -> UsageError:
-    first = group.exceptions[0]
-    return _first_of(first) if isinstance(first, ExceptionGroup) else first
+            raise first_error(wrong_use) from None
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from seatwise.async_client import AsyncClient, Registered
 from seatwise.bot_errors import UsageError
+from seatwise.error_groups import first_error
 from seatwise.errors import SeatwiseError
 from seatwise.link.endpoint import is_local_address, is_rest_address, is_web_socket_address
 from seatwise.link.security import Security, SecurityOptions
@@ -129,14 +129,9 @@ async def stress_server(plan: StressPlan, on_phase: OnPhase = lambda _: None) ->
         try:
             return await _run_phases(plan, client, accounts, on_phase)
         except BaseExceptionGroup as group:  # honest bots failed: the first reason is enough
-            raise _first_error(group) from None
+            raise first_error(group) from None
         finally:
             await accounts.delete_bots()
-
-
-def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = group.exceptions[0]
-    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 class StressAccounts:
@@ -209,7 +204,7 @@ async def _play_hostile(
     orders = {"address": plan.address, "seconds": plan.seconds, "security": plan.security, "bots": bots}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "seatwise.stress.hostile_process",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={**os.environ},
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     seated = [
         asyncio.create_task(_keep_playing(client, [bot.bot for bot in pair]))

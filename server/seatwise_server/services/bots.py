@@ -144,7 +144,7 @@ class BotService:
             await self._check_owner(caller, request.name)
         elif not caller.is_operator and (caller.is_guest or not caller.bot or caller.bot != request.name):
             raise Refusal(
-                "NOT_ALLOWED", "only the bot itself, its owner or an operator says of what kind it is"
+                "NOT_ALLOWED", "only the bot itself, its owner or an operator may say what kind of bot it is"
             )
         await self._get_registered(request.name)
         await self._bots.set_kind(request.name, request.kind)

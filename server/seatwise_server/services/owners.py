@@ -203,7 +203,7 @@ class OwnerRequests:
         if wait_s:
             raise Refusal(
                 "QUOTA_EXCEEDED",
-                "an owner may change only so many things in a minute, and this is one more; wait a little",
+                "the owner has made as many changes in the last minute as its quota allows; wait, and try again",
                 retry_after=str(math.ceil(wait_s)),
             )
 
