@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from seatwise.v1 import access_service_pb2, bot_pb2, bot_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.access import Access
+from seatwise_server.services.access import SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.owners import OwnerRequests
 from seatwise_server.store import OwnerCreation, Store
@@ -178,10 +178,21 @@ async def test_an_owners_own_quota_of_changes_comes_before_that_of_the_server(
     assert not await redis_client.keys("*:owner")
 
 
-async def test_the_holder_of_an_invite_may_change_so_many_things_in_a_minute(store: Store) -> None:
+def _invited(name: str) -> Caller:
+    return Caller(name=f"invites/{name}", scopes=frozenset({Access.JOIN}))
+
+
+def _bot(name: str) -> Caller:
+    return Caller(name=f"bots/{name}/versions/1", bot=f"bots/{name}/versions/1", scopes=SCOPES_OF_BOTS)
+
+
+@pytest.mark.parametrize("caller_named", [_invited, _bot])
+async def test_the_holder_of_an_invite_or_a_bot_may_change_so_many_things_in_a_minute(
+    store: Store, caller_named: Callable[[str], Caller]
+) -> None:
     now = [0.0]
     requests = OwnerRequests(store.owners, 6, lambda: now[0])
-    one, other = (Caller(name=name, scopes=frozenset({Access.JOIN})) for name in ("invites/a", "invites/b"))
+    one, other = map(caller_named, ("a", "b"))
     admin = Caller(name="Jim", scopes=frozenset({Access.REGISTER}))
 
     async def refused(caller: Caller) -> bool:

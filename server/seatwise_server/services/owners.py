@@ -181,9 +181,9 @@ def _invite_resource(stored: StoredInvite) -> owner_pb2.Invite:
 
 
 class OwnerRequests:
-    """How often an owner, or the holder of an invite, may change something.
+    """How often an owner, the holder of an invite, or a bot may change something. Each change is a line of the audit log.
 
-    Owners are counted in Redis, for all processes. Holders of invites are counted in the memory of this process.
+    Owners are counted in Redis, for all processes. The others are counted in the memory of this process.
     """
 
     def __init__(self, owners: Owners, per_minute: float, now: Callable[[], float]) -> None:
@@ -196,21 +196,21 @@ class OwnerRequests:
         """Returns if the caller may change something now. Raises `Refusal` QUOTA_EXCEEDED, and StoreUnavailable."""
         if caller.owner:
             wait_s = await self._owners.count_request(caller.owner, self._per_minute)
-        elif Access.JOIN in caller.scopes:
-            wait_s = self._count_invited(caller.name)
+        elif caller.bot or Access.JOIN in caller.scopes:
+            wait_s = self._count_here(caller.name)
         else:
             return
         if wait_s:
             raise Refusal(
                 "QUOTA_EXCEEDED",
-                "the owner has made as many changes in the last minute as its quota allows; wait, and try again",
+                "you have made as many changes in the last minute as your quota allows; wait, and try again",
                 retry_after=str(math.ceil(wait_s)),
             )
 
-    def _count_invited(self, invite: str) -> float:
+    def _count_here(self, name: str) -> float:
         if self._buckets is None:
             return 0.0
-        wait_s = self._buckets.measure_wait(invite, 1.0)
+        wait_s = self._buckets.measure_wait(name, 1.0)
         if not wait_s:
-            self._buckets.take_units(invite, 1.0)
+            self._buckets.take_units(name, 1.0)
         return wait_s
