@@ -242,7 +242,7 @@ def _add_work(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--owner-requests-per-minute", type=_parse_rate, default=OWNER_REQUESTS_PER_MINUTE, metavar="N",
-        help="changes that each owner may make in a minute; 0 for no limit (default: %(default)g)",
+        help="changes that each owner, and each bot by its own token, may make in a minute; 0 for no limit (default: %(default)g)",
     )  # fmt: skip
     decks.add_to(parser)
     decks.add_default_to(parser)
