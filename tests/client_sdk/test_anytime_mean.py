@@ -12,6 +12,8 @@ import pytest
 from seatwise.anytime_mean import (
     LEAST_NUMBERS,
     AnytimeMean,
+    BoundedAnytimeMean,
+    _remove_skewness,
     anytime_quantile,
     log_normal_mixture,
     normal_mixture_bound,
@@ -172,3 +174,121 @@ def test_a_difference_is_found_for_less_than_twice_the_numbers_of_a_fixed_sample
         assert found.find_side(0.0) == 1
     assert fmean(needed) <= 1.4 * fixed
     assert sorted(needed)[48] <= 2 * fixed
+
+
+# The price of looking at every number
+
+
+LIFT = 2 / 9
+"""The true mean in standard deviations: 2 points a match, at 9 points a unit."""
+NORMAL_SAMPLE = 7.849 / LIFT**2
+"""The fixed sample that finds it in four of five seasons if the numbers are normal."""
+
+
+class PartlyCorrected(AnytimeMean):
+    """Takes out only a part of the skewness."""
+
+    part = 1.0
+
+    def _skewness(self) -> float:
+        return self.part * super()._skewness()
+
+
+class HalfCorrected(PartlyCorrected):
+    part = 0.5
+
+
+class Uncorrected(PartlyCorrected):
+    part = 0.0
+
+
+def fixed_score(found: AnytimeMean, mean: float, corrected: bool) -> float:
+    """Student's statistic of a sample, with its skewness taken out or not."""
+    ratio = (found.mean - mean) / found.deviation
+    return math.sqrt(found.count) * (
+        _remove_skewness(ratio, found._skewness(), found.count) if corrected else ratio
+    )
+
+
+def fixed_sample(draw: Callable[[Random], float], corrected: bool) -> tuple[int, float]:
+    """The shortest sample that finds the lift in four of five, by one look at 2.5 % a side, and how often it then errs."""
+    chance = Random(21)
+    samples = [AnytimeMean() for _ in range(4000)]
+    power = 0.0
+    while power < 0.8:
+        for _ in range(1 if samples[0].count >= 100 else 100):
+            for sample in samples:
+                sample.add_number(draw(chance))
+        power = fmean(fixed_score(sample, -LIFT, corrected) > 1.97 for sample in samples)
+    return samples[0].count, fmean(fixed_score(sample, 0.0, corrected) > 1.97 for sample in samples)
+
+
+def numbers_needed(kind: type[AnytimeMean], draw: Callable[[Random], float]) -> list[int]:
+    """After how many numbers each of 1,000 sequences leaves out 0, in order."""
+    chance, needed = Random(22), []
+    for _ in range(1000):
+        found = kind()
+        while found.log_evidence(0.0) < math.log(40):
+            found.add_number(draw(chance) + LIFT)
+        needed.append(found.count)
+    return sorted(needed)
+
+
+def of_unit_deviation(name: str) -> Callable[[Random], float]:
+    chance = Random(23)
+    deviation = {"normal": 1.0, "skewness -1": 2.0, "skewness -2": 1.0}.get(name)
+    deviation = deviation or pstdev(UNITS[name](chance) for _ in range(200_000))
+    return lambda chance: UNITS[name](chance) / deviation
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["normal", "skewness -1", "skewness -2", "careless"])
+def test_the_price_beside_a_fixed_sample_that_keeps_its_promise(name: str) -> None:
+    """For docs/statistics.md. Student's fixed sample errs too often upwards where the long tail is below."""
+    draw = of_unit_deviation(name)
+    student, corrected = fixed_sample(draw, False), fixed_sample(draw, True)
+    needed = numbers_needed(AnytimeMean, draw)
+    mean, late = fmean(needed), needed[800]
+    print(
+        f"{name}: Student {student[0]}, errs in {100 * student[1]:.1f} %; corrected {corrected[0]}, "
+        f"errs in {100 * corrected[1]:.1f} %; at every look {mean:.0f} on average, {late} in four of five: "
+        f"{mean / corrected[0]:.2f}, {late / corrected[0]:.2f} of corrected, {late / student[0]:.2f} of Student"
+    )
+    assert corrected[1] <= 0.035
+    assert late <= 1.9 * corrected[0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", [Uncorrected, HalfCorrected, AnytimeMean])
+def test_less_correction_costs_less_and_errs_more(kind: type[AnytimeMean]) -> None:
+    """For docs/statistics.md: why the whole skewness is taken out."""
+    draw, wrong, chance = of_unit_deviation("skewness -2"), 0, Random(24)
+    late = numbers_needed(kind, draw)[800]
+    for _ in range(6000):
+        found = kind()
+        for _ in range(1000):
+            found.add_number(draw(chance))
+            if found.log_evidence(0.0) >= math.log(20):
+                wrong += 1
+                break
+    print(
+        f"{kind.__name__}: errs in {wrong / 60:.1f} %, {late} numbers, {late / NORMAL_SAMPLE:.2f} of {NORMAL_SAMPLE:.0f}"
+    )
+    assert kind is HalfCorrected or (wrong <= 300) == (kind is AnytimeMean)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_betting_with_a_bound_costs_more() -> None:
+    """For docs/statistics.md: with the bound of 100 points that `seatwise compare` has, looking after every eighth number."""
+    draw, chance, needed = of_unit_deviation("skewness -2"), Random(25), []
+    for _ in range(100):
+        found = BoundedAnytimeMean(100 / 9)
+        while found.count % 8 or found.find_side(0.0) == 0:
+            found.add_number(draw(chance) + LIFT)
+        needed.append(found.count)
+    late = sorted(needed)[80]
+    print(f"betting: {fmean(needed):.0f} numbers on average, {late} in four of five")
+    assert late > numbers_needed(AnytimeMean, draw)[800]
