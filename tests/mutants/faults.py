@@ -1207,6 +1207,23 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_pages.py::test_a_ladder_shows_what_can_be_told_apart",),
     ),
     Fault(
+        "pages: the page of a league grows with the square of its entrants",
+        "server/seatwise_server/pages/league_page.py",
+        "standings[:MOST_CROSSED]",
+        "standings",
+        ("tests/server/test_page_sizes.py::test_the_page_of_a_large_league_is_small",),
+    ),
+    Fault(
+        "pages: a league that goes on is judged as by one look at its end",
+        "server/seatwise_server/pages/league_page.py",
+        "fit.indistinct_bots(leaders[0], at_every_look=not is_over)",
+        "fit.indistinct_bots(leaders[0])",
+        (
+            "tests/server/test_page_sizes.py"
+            "::test_the_leader_of_a_league_that_goes_on_is_judged_by_what_holds_at_every_look",
+        ),
+    ),
+    Fault(
         "pages: another site's form logs in",
         "server/seatwise_server/pages/page_forms.py",
         '    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":\n',

@@ -33,6 +33,10 @@ MOST_FITTED = 3000
 KEPT_LEAGUES = 16
 LEAGUE_MATCHES = 15
 SHOWN_DUE = 20
+MOST_CROSSED = 40
+"""Entrants of a crosstable. That of more is too large for a page, and nobody could read it."""
+MOST_NAMED = 6
+"""Entrants that a line names among those that it is not told apart from."""
 _STATE_ORDER = ("played now", "to come", "result withheld")
 _CRITERIA = {
     "points": "mean points",
@@ -71,6 +75,8 @@ class LeaguePage:
         voids = [each.name for each in (await self._list_matches(name, match_pb2.Match.STATE_VOIDED)).matches]
         figures = await self._work_out_figures(name, settings, voids, (table.results, table.withheld))
         names = {entrant.player: entrant.name for entrant in settings.entrants}
+        is_over = is_league_over(figures, table)
+        is_last_look = is_over and settings.format != "ab-test"
         live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
         newest = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
         return render_page(
@@ -78,14 +84,15 @@ class LeaguePage:
             league=league,
             format=settings.format.replace("-", " "),
             names=names,
-            verdict=league_verdict(table, figures.fit, names),
+            verdict=(figures.schedule and figures.schedule.verdict)
+            or league_verdict(table, figures.fit, names, is_over=is_over),
             results=table.results,
             withheld=table.withheld,
             update_time=table.update_time if table.HasField("update_time") else None,
             rule=_describe_rule(settings),
             standings=table.standings,
             has_byes=any(line.byes for line in table.standings),
-            indistinct=_indistinct_names(table.standings, figures.fit, names),
+            indistinct=_indistinct_names(table.standings, figures.fit, names, is_last_look=is_last_look),
             whiskers=_draw_strengths(table.standings, figures.fit, names),
             crosstable=_crosstable_rows(name, table.standings, figures.crosstable),
             schedule=schedule_rows(figures, [match.name for match in live.matches]),
@@ -157,7 +164,7 @@ def _figures_of(
     can_fit = 0 < len(results) <= MOST_FITTED
     return LeagueFigures(
         build_crosstable(results),
-        fit_strengths(results) if can_fit else None,
+        fit_strengths(results, has_design_effect=settings.statistics_version > 1) if can_fit else None,
         plan_league(name, settings, results, voids) if len(results) <= MOST_FITTED else None,
     )
 
@@ -185,13 +192,18 @@ def schedule_rows(figures: LeagueFigures, live: Sequence[str]) -> dict[str, Any]
     }
 
 
-def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str]) -> str:
-    """Returns in one sentence what the results say, and how sure that is."""
+def is_league_over(figures: LeagueFigures, table: Any) -> bool:
+    """Whether no match is left whose result could change the table. Of a league with too many results that is not known."""
+    return bool(figures.schedule and table.results and not figures.schedule.due and not table.withheld)
+
+
+def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str], *, is_over: bool) -> str:
+    """Returns in one sentence what the results say, and how sure that is: at every look, until the league is over."""
     leaders = [line.bot for line in table.standings if line.place == 1] if table.results else []
     rivals = None
     if fit and len(leaders) == 1 and leaders[0] in {strength.bot for strength in fit.strengths}:
-        rivals = [names[bot] for bot in fit.indistinct_bots(leaders[0])]
-    return describe_leaders([names[bot] for bot in leaders], rivals, is_over=False)
+        rivals = [names[bot] for bot in fit.indistinct_bots(leaders[0], at_every_look=not is_over)]
+    return describe_leaders([names[bot] for bot in leaders], rivals, is_over=is_over)
 
 
 def _describe_rule(league: League) -> str:
@@ -204,15 +216,26 @@ def _describe_rule(league: League) -> str:
 
 
 def _indistinct_names(
-    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str]
+    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str], *, is_last_look: bool
 ) -> dict[str, str]:
     known = {strength.bot for strength in fit.strengths} if fit else set()
     return {
-        line.bot: ", ".join(names[bot] for bot in fit.indistinct_bots(line.bot)) or "none"
+        line.bot: _name_some(
+            [names[bot] for bot in fit.indistinct_bots(line.bot, at_every_look=not is_last_look)],
+            len(names) - 1,
+        )
         if fit and line.bot in known
         else "-"
         for line in standings
     }
+
+
+def _name_some(others: Sequence[str], possible: int) -> str:
+    if len(others) == possible > 1:
+        return "any other"
+    if len(others) > MOST_NAMED + 1:
+        return f"{', '.join(others[:MOST_NAMED])} and {len(others) - MOST_NAMED} more"
+    return ", ".join(others) or "none"
 
 
 def _draw_strengths(
@@ -232,7 +255,7 @@ def _draw_strengths(
 def _crosstable_rows(
     league: str, standings: Sequence[Any], met: Mapping[tuple[str, str], CrosstableCell]
 ) -> list[dict[str, Any]]:
-    order = [line.bot for line in standings]
+    order = [line.bot for line in standings[:MOST_CROSSED]]
     if not met:
         return []
     return [{"bot": bot, "cells": [_cell_of(league, bot, other, met) for other in order]} for bot in order]

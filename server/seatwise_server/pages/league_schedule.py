@@ -10,6 +10,7 @@ from seatwise_server.competition.schedules.schedule import MOST_ATTEMPTS, BadSch
 from seatwise_server.league.naming import id_without_deal, request_id_of, so_far_of
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
+from seatwise_server.league.table import describe_verdict, standings_of
 from seatwise_server.match_names import match_name_for
 
 MOST_DRAWN = 64
@@ -37,6 +38,8 @@ class LeagueSchedule:
     due: tuple[DueMatch, ...]
     byes: tuple[tuple[int, str], ...]
     """Rounds and the bots that sit out."""
+    verdict: str = ""
+    """What the test says, if the league is a test of A against B."""
 
 
 def plan_league(
@@ -54,7 +57,12 @@ def plan_league(
         ]
         counted = {result.match for result in results}
         left = tuple(each for each in due if not _is_settled(each, counted, voids))
-        return LeagueSchedule(schedule.expected_matches(so_far), left, schedule.list_byes(so_far))
+        verdict = (
+            describe_verdict(settings, standings_of(settings, so_far.results, so_far.voids))
+            if results
+            else ""
+        )
+        return LeagueSchedule(schedule.expected_matches(so_far), left, schedule.list_byes(so_far), verdict)
     except BadSchedule:
         return None
 

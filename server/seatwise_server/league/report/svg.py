@@ -10,11 +10,16 @@ Shape = Markup
 
 
 def make_element(name: str, *inside: str, **attributes: float | str) -> Shape:
-    """Make one element. `class_` and `text_anchor` become class and text-anchor."""
+    """Make one element. `class_` and `text_anchor` become class and text-anchor, and a number has one digit after the point."""
     told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_shorten_number(value))}"'
+        for key, value in attributes.items()
     )
     return Markup(f"<{name}{told}>{''.join(escape(each) for each in inside)}</{name}>")
+
+
+def _shorten_number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{round(value, 1):g}"
 
 
 def draw_picture(width: float, height: float, title: str, shapes: Iterable[Shape]) -> Shape:
@@ -55,5 +60,5 @@ def draw_bar(x: float, y: float, width: float, height: float, class_: str, told:
 
 def draw_path(places: Iterable[tuple[float, float]], class_: str, told: str) -> Shape:
     """Draw a line through all these points."""
-    points = " ".join(f"{x:g},{y:g}" for x, y in places)
+    points = " ".join(f"{_shorten_number(x)},{_shorten_number(y)}" for x, y in places)
     return make_element("polyline", make_element("title", told), points=points, class_=class_)

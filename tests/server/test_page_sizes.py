@@ -1,0 +1,313 @@
+"""Every page is small enough for a slow network, with its longest lists too. The answers of the API are made here, without a server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from itertools import combinations, cycle, islice
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from harness.page_size import LARGEST_PAGE
+from matches.scenes import smooth
+from seasons.one_season import league_of
+from starlette.requests import Request
+
+from seatwise.v1 import (
+    bot_pb2,
+    bot_service_pb2,
+    ladder_pb2,
+    ladder_service_pb2,
+    league_pb2,
+    league_service_pb2,
+    match_pb2,
+    match_service_pb2,
+)
+from seatwise_server.league.settings import Entrant
+from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent
+from seatwise_server.pages.home_page import HomePage
+from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage
+from seatwise_server.pages.league_page import LeaguePage, league_verdict
+from seatwise_server.pages.league_schedule import plan_league
+from seatwise_server.pages.match_list_page import MatchListPage
+from seatwise_server.pages.match_page import MatchPage
+from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.static_files import static_contents
+from seatwise_server.rest.rest_app import GZIP_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from seatwise_server.competition.ratings.strengths import StrengthFit
+    from seatwise_server.pages.page_responses import MakePage
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NEIGHBOURS = 20
+DRAWN = random.Random(7)
+NOW = Timestamp(seconds=1_800_000_000)
+BOTS = [f"bots/team-{DRAWN.randrange(16**8):08x}/versions/{DRAWN.randint(1, 9)}" for _ in range(100)]
+LOADED = re.compile(rb'(?:src|href)="/static/[^/"]+/([^"]+)"')
+IMPORTED = re.compile(rb'from "\./([^"]+)"')
+
+
+class AnsweredCalls(PageCalls):
+    """Stands for the API: it has one answer to each method."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+
+    async def call(self, method: str, *_: Any, **fields: Any) -> Any:
+        """Returns the answer to the method."""
+        answer = self.answers[method.partition("/")[2]]
+        return answer(fields) if callable(answer) else answer
+
+
+def packed(content: bytes) -> int:
+    """How many bytes the server sends for this content."""
+    return len(gzip.compress(content, GZIP_LEVEL))
+
+
+def packed_with_files(html: bytes) -> int:
+    """The packed bytes of a page and of the files that it loads."""
+    contents, wanted = static_contents(), {each.decode() for each in LOADED.findall(html)}
+    loaded: set[str] = set()
+    while wanted - loaded:
+        name = (wanted - loaded).pop()
+        loaded.add(name)
+        wanted |= {each.decode() for each in IMPORTED.findall(contents[name])}
+    return packed(html) + sum(packed(contents[name]) for name in loaded)
+
+
+def a_request() -> Request:
+    """Of a page; it names nobody who asks."""
+    headers = [(b"host", b"seatwise.example.org")]
+    return Request(
+        {
+            "type": "http",
+            "path": "/",
+            "query_string": b"",
+            "headers": headers,
+            "scheme": "https",
+            "client": None,
+        }
+    )
+
+
+async def size_of(make_page: MakePage, *values: str) -> int:
+    """The packed bytes of a page with its files."""
+    return packed_with_files(await make_page(a_request(), list(values)))
+
+
+def match_id() -> str:
+    return f"matches/{DRAWN.randrange(16**16):016x}"
+
+
+def finished_matches(count: int, first: str = "") -> Any:
+    """A full page of finished matches between four bots."""
+    found = []
+    for _ in range(count):
+        seats = DRAWN.sample(BOTS, 4)
+        if first:
+            seats[0] = first
+        points = [DRAWN.randint(20, 120) for _ in seats]
+        result = match_pb2.Result(
+            points=points, ranks=DRAWN.sample((1, 2, 3, 4), 4), endings=[match_pb2.ENDING_COMPLETED] * 4
+        )
+        found.append(
+            match_pb2.Match(
+                name=match_id(), game="games/ugo", state=match_pb2.Match.STATE_FINISHED, bots=seats, result=result,
+                competition="ladders/main", create_time=NOW, end_time=Timestamp(seconds=NOW.seconds + DRAWN.randrange(10**6)),
+            )
+        )  # fmt: skip
+    return match_service_pb2.ListMatchesResponse(matches=found, next_page_token="more")
+
+
+def list_matches(fields: Mapping[str, Any]) -> Any:
+    return finished_matches(fields["page_size"], fields.get("bot", ""))
+
+
+async def test_the_page_of_a_long_match_is_small_with_all_its_steps() -> None:
+    record = smooth(4, 4).line().decode()
+    told = json.loads(record)
+    result = match_pb2.Result(
+        points=told["outcome"]["points"],
+        ranks=told["result"]["ranks"],
+        endings=[match_pb2.ENDING_COMPLETED] * 4,
+    )
+    match = match_pb2.Match(
+        name=told["match"],
+        game="games/ugo",
+        state=match_pb2.Match.STATE_FINISHED,
+        bots=BOTS[:4],
+        result=result,
+    )
+    calls = AnsweredCalls(
+        GetMatch=match_service_pb2.GetMatchResponse(match=match),
+        GetRecord=match_service_pb2.GetRecordResponse(record=record),
+    )
+    page = MatchPage(calls, live=cast("Any", None))
+    steps = bytes((await page.answer_frames(a_request(), ["m"])).body)
+    assert len(json.loads(steps)["frames"]) > 160
+    assert await size_of(page.make_page, "m") + packed(steps) < LARGEST_PAGE
+
+
+# --- Leagues -----------------------------------------------------------------------------------------------
+
+
+def league_calls(count: int, results: int, **changes: Any) -> AnsweredCalls:
+    """A league of so many entrants: its first matches are over, or so many of a round robin that goes on."""
+    players = BOTS[:count]
+    entrants = tuple(Entrant(f"Team {DRAWN.randrange(10**6)} of the spring", player) for player in players)
+    settings = league_of(entrants=entrants, **{"deals": "none"} | changes)
+    planned = plan_league("leagues/spring", settings, (), ()) if count < 9 else None
+    due = [(each.names[0], each.bots) for each in planned.due] if planned else []
+    more = islice(cycle(combinations(players, 2)), max(0, results - len(due)))
+    pairs = [*due, *((match_id(), each) for each in more)]
+    played = [_league_result(place, *pair) for place, pair in enumerate(pairs[:results], start=1)]
+    standings = [
+        league_pb2.LeagueStanding(
+            place=place, bot=bot, matches=100, points=70 - place + DRAWN.random(), score=DRAWN.random(), wins=DRAWN.random() * 90,
+        )
+        for place, bot in enumerate(players, start=1)
+    ]  # fmt: skip
+    league = league_pb2.League(
+        name="leagues/spring",
+        settings=json.dumps(settings.to_published_json()),
+        game="games/ugo",
+        bots=players,
+    )
+    return AnsweredCalls(
+        GetLeague=league_service_pb2.GetLeagueResponse(league=league),
+        ListLeagueStandings=league_service_pb2.ListLeagueStandingsResponse(
+            standings=standings, results=len(played), update_time=NOW
+        ),
+        ListLeagueResults=league_service_pb2.ListLeagueResultsResponse(results=played),
+        ListMatches=list_valid_matches,
+    )
+
+
+def list_valid_matches(fields: Mapping[str, Any]) -> Any:
+    is_void = fields["state"] == match_pb2.Match.STATE_VOIDED
+    return match_service_pb2.ListMatchesResponse() if is_void else list_matches(fields)
+
+
+def _league_result(place: int, match: str, bots: tuple[str, ...]) -> league_pb2.LeagueResult:
+    one, other = map(BOTS.index, bots)
+    is_ahead = (other - one) / 10 + DRAWN.gauss(0, 1) > 0
+    ranks, points = ([1, 2], [40, 30]) if is_ahead else ([2, 1], [30, 40])
+    return league_pb2.LeagueResult(
+        place=place, match=match, bots=bots, ranks=ranks, points=points, endings=["COMPLETED"] * 2
+    )
+
+
+@pytest.mark.parametrize(("entrants", "results"), [(40, 2000), (100, 4000)])
+async def test_the_page_of_a_large_league_is_small(entrants: int, results: int) -> None:
+    calls = league_calls(entrants, results)
+    assert await size_of(LeaguePage(calls).make_page, "spring") < LARGEST_PAGE
+
+
+async def verdict_of(calls: AnsweredCalls) -> str:
+    """The first sentence of the page of a league."""
+    page = await LeaguePage(calls).make_page(a_request(), ["spring"])
+    return str(re.findall(r'<p class="lead">([^<]+)</p>', page.decode())[0])
+
+
+async def test_a_league_is_won_when_its_last_match_is_over() -> None:
+    assert " leads" in await verdict_of(league_calls(4, 5))
+    assert " wins" in await verdict_of(league_calls(4, 6))
+
+
+async def test_the_leader_of_a_league_that_goes_on_is_judged_by_what_holds_at_every_look() -> None:
+    class Fit:
+        strengths = (SimpleNamespace(bot="a"), SimpleNamespace(bot="b"))
+
+        def indistinct_bots(self, _bot: str, *, at_every_look: bool = False) -> tuple[str, ...]:
+            return ("b",) if at_every_look else ()
+
+    standings = [SimpleNamespace(place=place, bot=bot) for place, bot in ((1, "a"), (2, "b"))]
+    table, fit = SimpleNamespace(results=9, standings=standings), cast("StrengthFit", Fit())
+    names = {"a": "ann", "b": "bob"}
+    now, then = (league_verdict(table, fit, names, is_over=is_over) for is_over in (False, True))
+    assert now == "ann leads, but the results do not tell it apart from bob."
+    assert then == "ann wins, and the results tell it apart from every other entrant."
+
+
+async def test_the_page_of_a_test_says_what_the_test_says() -> None:
+    calls = league_calls(2, 2, format="ab-test", deals="rotation", rounds=40)
+    assert re.fullmatch(r"After \d+ units the test has no verdict\.", await verdict_of(calls))
+
+
+# --- Ladders, bots and lists -------------------------------------------------------------------------------
+
+
+def ladder_calls() -> AnsweredCalls:
+    """A full page of a ladder, each place with all the neighbours that it is compared with."""
+    standings = [
+        ladder_pb2.Standing(
+            bot=bot, place=place, matches=DRAWN.randrange(10**4), mu=25 + DRAWN.random(), sigma=DRAWN.random(),
+            strength=DRAWN.gauss(0, 200), low=-300 - DRAWN.random(), high=300 + DRAWN.random(),
+            not_distinguishable_from=DRAWN.sample(BOTS, NEIGHBOURS),
+        )
+        for place, bot in enumerate(BOTS[:LADDER_PLACES], start=1)
+    ]  # fmt: skip
+    points = [
+        ladder_service_pb2.StandingsPoint(
+            results=20 * number,
+            standings=[ladder_pb2.Standing(bot=bot, strength=DRAWN.gauss(0, 200)) for bot in BOTS[:CURVES]],
+        )
+        for number in range(MOST_POINTS)
+    ]
+    ladder = ladder_pb2.Ladder(name="ladders/main", game="games/ugo", seats=4, results=10**5)
+    return AnsweredCalls(
+        GetLadder=ladder_service_pb2.GetLadderResponse(ladder=ladder),
+        ListLadders=ladder_service_pb2.ListLaddersResponse(ladders=[ladder] * 6),
+        ListStandings=ladder_service_pb2.ListStandingsResponse(
+            standings=standings,
+            results=10**5,
+            update_time=NOW,
+            next_page_token="more",
+        ),
+        ListStandingsHistory=ladder_service_pb2.ListStandingsHistoryResponse(points=points),
+        ListMatches=list_matches,
+    )
+
+
+async def test_a_full_page_of_a_ladder_is_small() -> None:
+    assert await size_of(LadderPage(ladder_calls()).make_page, "main") < LARGEST_PAGE
+
+
+async def test_the_page_of_a_bot_with_many_opponents_is_small() -> None:
+    opponents = [
+        bot_pb2.OpponentRecord(
+            opponent=bot, game="games/ugo", matches=DRAWN.randrange(1000), wins=DRAWN.randrange(400), ties=3,
+            mean_points=DRAWN.random() * 90, opponent_mean_points=DRAWN.random() * 90, last_end_time=NOW,
+        )
+        for bot in BOTS[1 : LISTED_OPPONENTS + 1]
+    ]  # fmt: skip
+    calls = AnsweredCalls(
+        GetBot=bot_service_pb2.GetBotResponse(bot=bot_pb2.Bot(name=BOTS[0], owner="a university")),
+        ListOpponents=bot_service_pb2.ListOpponentsResponse(opponents=opponents, matches=10**4),
+        ListMatches=list_matches,
+    )
+    _, bot, _, version = BOTS[0].split("/")
+    assert await size_of(BotPageContent(calls).make_page, bot, version) < LARGEST_PAGE
+
+
+async def test_full_lists_of_matches_are_small() -> None:
+    calls = AnsweredCalls(ListMatches=list_matches)
+    assert await size_of(MatchListPage(calls).make_page) < LARGEST_PAGE
+
+
+async def test_the_home_page_of_a_busy_server_is_small() -> None:
+    calls = ladder_calls()
+    leagues = [
+        league_pb2.League(name=f"leagues/cup-{match_id()[8:]}", game="games/ugo", bots=BOTS, results=900)
+        for _ in range(20)
+    ]
+    calls.answers["ListLeagues"] = league_service_pb2.ListLeaguesResponse(leagues=leagues)
+    assert await size_of(HomePage(calls, has_guests=True).make_page) < LARGEST_PAGE
