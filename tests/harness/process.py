@@ -92,7 +92,8 @@ class ServerProcess:
             where += ["--ws-port", self.ws_address.rpartition(":")[2]]
         http = [] if "--http-port" in self.args or not self.knows_http else ["--no-http"]
         kept = ["--http-port", self.http_address.rpartition(":")[2]] if self.http_address else []
-        options = [*where, "--no-house-bots", *http, *self.args, *kept]
+        house = [] if "--guests" in self.args else ["--no-house-bots"]  # guests play against house bots
+        options = [*where, *house, *http, *self.args, *kept]
         command = [sys.executable, "-c", self.before + _SERVE, *options]
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE

@@ -14,7 +14,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import pytest_asyncio
@@ -29,6 +29,7 @@ from seatwise.remote import run_async
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.cli import serve
 from seatwise_server.config import HttpSettings
+from seatwise_server.pages.guest_pages import GuestPages
 from seatwise_server.refusal import Refusal
 from seatwise_server.services import guest_seats
 from seatwise_server.services.guest_seats import (
@@ -275,6 +276,19 @@ async def test_only_pages_of_this_server_may_connect(
     origin: str, host: str, page_port: int | None, reason: str
 ) -> None:
     assert upgrade_from(origin, host, page_port) == reason
+
+
+@pytest.mark.parametrize(
+    ("lobby", "policy"),
+    [
+        ("ws://me:7481", "ws://me:*"),
+        ("ws://[::1]:7481", "ws://[::1]:*"),
+        ("wss://play.example.org", "wss://play.example.org:*"),
+    ],
+)
+async def test_a_page_may_connect_to_all_referees_of_its_host(lobby: str, policy: str) -> None:
+    pages = GuestPages(cast("Any", None), cast("Any", None), lobby, has_other_sockets=True)
+    assert pages._allowed_sockets(lobby) == (policy,)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest_asyncio
 from harness import House, house_in, in_memory
 from harness.axe import AXE, find_violations
 from harness.browser import BrowserPage, find_browser, open_browser
+from harness.fleet import fleet
 
 from seatwise_server.config import HttpSettings
 
@@ -48,8 +49,13 @@ async def guest_house() -> AsyncIterator[House]:
 def take_seat(browser: BrowserPage, house: House, game: str, width: int = 1280) -> None:
     """Goes from the home page to a seat by keys alone, and waits for the cards."""
     assert house.server
+    take_seat_at(browser, house.server.http_address, game, width)
+
+
+def take_seat_at(browser: BrowserPage, address: str, game: str, width: int = 1280) -> None:
+    """The same at the server with this address."""
     browser.faults.clear()
-    browser.open(f"{house.server.http_address}/", width)
+    browser.open(f"{address}/", width)
     press_until(browser, f"document.activeElement.value === {json.dumps(game)}")
     browser.press("Enter")
     browser.wait_for(IS_AT_SEAT)
@@ -95,6 +101,23 @@ async def test_a_person_plays_ugo_to_the_end_by_keys_alone(guest_house: House, b
     await asyncio.to_thread(browser.wait_for, f"{text}.includes('played to the end')")
     assert not await asyncio.to_thread(browser.ask, f"/gave up|ran out/.test({text})")
     assert browser.faults == []
+
+
+async def test_a_guest_plays_at_one_of_several_referees_by_any_name_of_the_host(browser: BrowserPage) -> None:
+    def play(address: str) -> None:
+        take_seat_at(browser, address, "ugo")
+        press_until(browser, "document.activeElement.textContent === 'Resign'")
+        browser.press("Enter")
+        browser.press("Enter")
+        browser.wait_for("location.pathname.startsWith('/matches/')")
+
+    front = ("--referees", "2", "--guests", "3", "--ws-port", "0", "--http-port", "0")
+    async with fleet(referees=0, front=front) as (ships, _):
+        told = [each["http_address"] for each in ships.processes[0].log if each["event"] == "server_started"]
+        [address] = filter(None, told)
+        for host in ("127.0.0.1", "localhost"):
+            await asyncio.to_thread(play, address.replace("127.0.0.1", host))
+            assert browser.faults == []
 
 
 CARD = "document.querySelectorAll('[data-card]')"

@@ -156,6 +156,18 @@ async def test_the_page_of_a_long_match_is_small_with_all_its_steps() -> None:
     assert await size_of(page.make_page, "m") + packed(steps) < LARGEST_PAGE
 
 
+async def test_a_page_opens_one_stream_and_no_script_a_second_one() -> None:
+    scripts = {name: text.decode() for name, text in static_contents().items() if name.endswith(".js")}
+    opened = {
+        name: text.count("new EventSource(") for name, text in scripts.items() if "EventSource(" in text
+    }
+    assert opened == {"match.js": 1}
+    assert (
+        scripts["match.js"].count("watchMatch") == 3
+    )  # it is made, called once, and called again after a stream that is closed
+    assert "if (source.readyState === EventSource.CLOSED) setTimeout(watchMatch" in scripts["match.js"]
+
+
 # --- Leagues -----------------------------------------------------------------------------------------------
 
 

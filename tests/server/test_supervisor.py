@@ -62,6 +62,11 @@ def test_the_front_has_all_ports_and_the_referees_have_their_share() -> None:
     assert all(each.roles == {"referee"} and each.http is each.health_port is None for each in referees)
 
 
+def test_referees_take_guests_from_the_pages_of_the_front() -> None:
+    plans = plan_processes(parsed("--referees", "2", "--guests", "5"), "unix:///x")
+    assert [serve.config_of(parsed(*plan.arguments)).guests for plan in plans] == [5, 5, 5]
+
+
 def test_referees_of_the_same_machine_share_its_memory_and_take_free_ports() -> None:
     args = parsed("--referees", "3")
     *referees, front = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -82,7 +83,9 @@ class GuestPages:
         """Returns what the page may connect to: the lobby, and where there are other referees, all ports of its host."""
         if not self._has_other_sockets:
             return (lobby,)
-        return (f"{lobby.rpartition(':')[0]}:*",)
+        where = urlsplit(lobby)
+        host = where.netloc.removesuffix(f":{where.port}")
+        return (f"{where.scheme}://{host}:*",)
 
 
 def seat_cookie(url: str, token: str, *, is_secure: bool) -> str:

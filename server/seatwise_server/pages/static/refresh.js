@@ -14,12 +14,21 @@ function loadPage() {
   });
 }
 
+const wideParts = (section) => [...section.querySelectorAll(".wide, figure")];
+
+// Wide tables stay where a person has scrolled them to.
+function replaceSection(old, newer) {
+  const scrolled = wideParts(old).map((each) => each.scrollLeft);
+  old.replaceWith(document.adoptNode(newer));
+  wideParts(newer).forEach((each, place) => (each.scrollLeft = scrolled[place] ?? 0));
+}
+
 function replaceSections(loaded) {
   for (const old of document.querySelectorAll("[data-live][id]")) {
     const newer = loaded.getElementById(old.id);
     // A section with the focus stays as it is: a person reads it or is about to follow a link.
     if (newer && !old.contains(document.activeElement) && !old.isEqualNode(newer)) {
-      old.replaceWith(document.adoptNode(newer));
+      replaceSection(old, newer);
     }
   }
 }

@@ -50,6 +50,13 @@ class LastingSocket {
   }
 }
 
+// The referee's port at the host by which the browser has reached the lobby: the referee may know itself by another name.
+function addressAtPage(referee, lobby) {
+  const found = new URL(referee || lobby);
+  found.hostname = new URL(lobby).hostname;
+  return found.origin;
+}
+
 // `onUpdate(update)`, `onRejected(rejection)`, `onMatchEnd(end)`, `onState(text)`: empty if all is well.
 export class SeatLink {
   constructor(told, handlers) {
@@ -73,7 +80,7 @@ export class SeatLink {
   }
 
   goTo(offer) {
-    const address = `${offer.wsAddress || this.told.lobby}/v1/play`;
+    const address = `${addressAtPage(offer.wsAddress, this.told.lobby)}/v1/play`;
     if (this.referee?.address === address) return;
     this.referee?.close();
     this.referee = new LastingSocket(address, this.told.token, () => this.sit(), { ...this.endings(), onMessage: ({ items }) => items.forEach((item) => this.take(item)) });
