@@ -35,7 +35,7 @@ LEAGUE_MATCHES = 15
 SHOWN_DUE = 20
 MOST_CROSSED = 40
 """Entrants of a crosstable. That of more is too large for a page, and nobody could read it."""
-MOST_NAMED = 6
+NAMED_RIVALS = 6
 """Entrants that a line names among those that it is not told apart from."""
 _STATE_ORDER = ("played now", "to come", "result withheld")
 _CRITERIA = {
@@ -233,8 +233,8 @@ def _indistinct_names(
 def _name_some(others: Sequence[str], possible: int) -> str:
     if len(others) == possible > 1:
         return "any other"
-    if len(others) > MOST_NAMED + 1:
-        return f"{', '.join(others[:MOST_NAMED])} and {len(others) - MOST_NAMED} more"
+    if len(others) > NAMED_RIVALS + 1:
+        return f"{', '.join(others[:NAMED_RIVALS])} and {len(others) - NAMED_RIVALS} more"
     return ", ".join(others) or "none"
 
 
