@@ -18,6 +18,7 @@ PROCESS_NAME_VARIABLE = "SEATWISE_PROCESS_NAME"
 """The variable by which a process learns the name that its supervisor has given it."""
 READS_PER_SECOND = 100.0
 OWNER_REQUESTS_PER_MINUTE = 30.0
+OWNER_WATCHES = 50
 ANONYMOUS_READS_PER_SECOND = 300.0
 """Six callers that list 50 matches each in a closed loop get 9 lists a second of it, and matches are not slowed down."""
 
@@ -141,6 +142,12 @@ class Config:
     """Whether owners register their bots themselves: `closed`, or `invite` for those with an invite."""
     owner_requests_per_minute: float = OWNER_REQUESTS_PER_MINUTE
     """How much each owner may change in a minute; 0 for no limit."""
+    owner_matches_at_once: int = 0
+    """How many matches the bots of each owner may play at once; 0 for no limit."""
+    owner_matches_a_day: int = 0
+    """How many matches the bots of each owner may begin in 24 hours; 0 for no limit."""
+    owner_watches: int = OWNER_WATCHES
+    """How many matches each owner and its bots may watch at once; 0 for no limit."""
     log_level: str = "info"
     process_name: str = ""
     """The name that the supervisor of this process has given it, unique to this start; empty: it takes one itself."""

@@ -58,6 +58,9 @@ class ReadSettings:
     anonymous_reads_per_second: float
     registration: str
     owner_requests_per_minute: float
+    owner_matches_at_once: int
+    owner_matches_a_day: int
+    owner_watches: int
     tls: TlsFiles | None = None
     http: HttpSettings | None = None
     decks: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ from seatwise_server.services.authentication import Authenticator, RefusalListen
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.owners import OwnerRequests
 from seatwise_server.services.read_budget import ReadBudget, ReadRates
-from seatwise_server.store import Flusher, Store
+from seatwise_server.store import Flusher, OwnerLimits, Store
 from seatwise_server.store.match_set_builder import MatchSetBuilder
 from seatwise_server.tls.announced_address import check_announced_address
 from seatwise_server.tls.certificate_reloader import CertificateReloader
@@ -188,8 +188,9 @@ class LobbyRole:
         seating = Seating(common.store, common.durability)
         house = house_bots(common.config.house_names) if common.config.house_bots else {}
         self.ladders = LadderHost(common.store, common.name)
-        self.pairing = Pairing(common.store, seating, house, self.ladders)
-        self.lobby = Lobby(common.name, common.store, self.pairing, common.lag.broke_links)
+        limits = _owner_limits(common.config)
+        self.pairing = Pairing(common.store, seating, house, self.ladders, limits)
+        self.lobby = Lobby(common.name, common.store, self.pairing, common.lag.broke_links, limits)
         self._common = common
 
     is_full = False
@@ -237,6 +238,10 @@ def _read_rates(config: Config) -> ReadRates:
     return ReadRates(config.reads_per_second, config.anonymous_reads_per_second)
 
 
+def _owner_limits(config: Config) -> OwnerLimits:
+    return OwnerLimits(config.owner_matches_at_once, config.owner_matches_a_day, config.owner_watches)
+
+
 def _refusal_writer(trail: AuditTrail) -> RefusalListener:
     async def write_refusal(method: str, name: str, peer: str, reason: str) -> None:
         if is_audited(method):
@@ -265,6 +270,7 @@ class GatewayRole:
             OwnerRequests(
                 common.store.owners, common.config.owner_requests_per_minute, asyncio.get_running_loop().time
             ),
+            _owner_limits(common.config),
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 

@@ -127,7 +127,8 @@ SEEN_ONCE: dict[str, str] = {
 SEEN_BY_ADMINS: dict[str, str] = {
     "seatwise.v1.AuditEntry": "line who address",
     "seatwise.v1.Invite": "name most_bots uses used create_time expire_time revoke_time most_matches",
-    "seatwise.v1.Owner": "name bots most_bots create_time most_matches most_requests",  # an owner sees itself, too
+    "seatwise.v1.Owner": "name bots most_bots create_time most_matches most_requests most_matches_at_once "
+    "most_matches_a_day most_watches matches day_matches",  # an owner sees itself, too
     "seatwise.v1.EraseOwnerResponse": "bots access_tokens",
     "seatwise.v1.AccessToken": "name holder scopes create_time expire_time revoke_time last_use_time",
     "seatwise.v1.Lease": "what holder left_ms",

@@ -75,6 +75,7 @@ FLOODS = "tests/server/test_floods.py"
 READ_BUDGET = "server/seatwise_server/services/read_budget.py"
 READ_BUDGETS = "tests/server/test_read_budget.py"
 OWNERS = "tests/server/test_owners.py"
+OWNER_QUOTAS = "tests/server/test_owner_quotas.py"
 TRANSPORT = "tests/server/test_transport_lag.py"
 MEMORY = "tests/server/test_memory_limit.py"
 WITHHELD = "tests/server/test_withheld_results.py"
@@ -2840,7 +2841,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a lobby that comes too late frees the seats of a match that is played",
         f"{SCRIPTS}/seat_release.lua",
-        "if is_late then return -1 end\n",
+        "if is_late then return {-1, ''} end\n",
         "",
         (PROPOSALS,),
     ),
@@ -3464,6 +3465,48 @@ FAULTS: tuple[Fault, ...] = (
         "if redis.call('SCARD', KEYS[2]) >= tonumber(most) then return 0 end",
         "if redis.call('SCARD', KEYS[2]) > tonumber(most) then return 0 end",
         (OWNERS,),
+    ),
+    Fault(
+        "the bots of an owner play more matches at once than its quota",
+        f"{SCRIPTS}/owner_match_open.lua",
+        "if most and redis.call('ZCARD', KEYS[2]) >= most then return 3 end",
+        "if most and redis.call('ZCARD', KEYS[2]) > most then return 3 end",
+        (OWNER_QUOTAS,),
+    ),
+    Fault(
+        "a match that came to nothing counts for the owners of its bots",
+        "server/seatwise_server/lobby/proposals.py",
+        "        await self._quotas.uncount_match(proposal.match, bots, _until_ms(proposal))\n",
+        "",
+        (OWNER_QUOTAS, PROPOSALS),
+    ),
+    Fault(
+        "a match that is over counts for the owners of its bots, as if it were played",
+        "server/seatwise_server/store/deliveries.py",
+        "await OwnerMatches(self._client).close_match(ended.match, owners_in(freed), is_void=is_void)",
+        "del freed, is_void",
+        (OWNER_QUOTAS,),
+    ),
+    Fault(
+        "a bot whose owner is at its limit stops the queue",
+        "server/seatwise_server/lobby/pairing.py",
+        "match, left.union(awaited)",
+        "match, awaited",
+        (OWNER_QUOTAS,),
+    ),
+    Fault(
+        "a bot whose owner is at its limit stops the ladder",
+        "server/seatwise_server/lobby/pairing.py",
+        "pair_ladders(awaited | self._quotas.left_in_queues)",
+        "pair_ladders(awaited)",
+        (OWNER_QUOTAS,),
+    ),
+    Fault(
+        "the watch of a process that died counts for ever",
+        f"{SCRIPTS}/owner_watch_open.lua",
+        "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%d', now))\n",
+        "",
+        (OWNER_QUOTAS,),
     ),
     Fault(
         "an invite is used more often than it says",

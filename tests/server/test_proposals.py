@@ -26,7 +26,7 @@ from seatwise_server.match_names import new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import Attendance, Flusher, Job, Store, keys, now_ms
+from seatwise_server.store import Attendance, Flusher, Job, OwnerLimits, Store, keys, now_ms
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 
 LEASE_MS = 60_000
@@ -34,6 +34,8 @@ KEEP_S = 600
 OURS_MS = 300
 """In tests of what comes too late."""
 BOTS = ("bots/a/versions/1", "bots/b/versions/1")
+OWNERS = ("owners/joan", "owners/ann")
+"""Of these bots. Each may play one match at once."""
 LADDER = Ladder("ladders/main", "ugo", 2, {"rounds": 1}, default_time_control("ugo"))
 QUEUE = "casual-2"
 WAYS = (QUEUE, LADDER.name, CREATED)
@@ -55,9 +57,9 @@ class StoppingPart:
         return self._stopping(found) if name == self._step else found
 
     def _stopping(self, step: Any) -> Any:
-        async def stops(*args: Any) -> Any:
+        async def stops(*args: Any, **kwargs: Any) -> Any:
             await self._stop()
-            return await step(*args)
+            return await step(*args, **kwargs)
 
         return stops
 
@@ -111,6 +113,10 @@ async def attend(store: Store, *bots: str, most: int = 1) -> None:
 
 async def wait_for_a_match(store: Store, way: str, bots: Sequence[str] = BOTS) -> None:
     """They stand in a queue, or a match of theirs has been created."""
+    for owner, bot in zip(OWNERS, bots, strict=False):
+        await store.owners.create_owner(owner, 3, 8, "invites/i", "")
+        await store.owners.set_quotas(owner, {"most_matches_at_once": 1, "most_matches_a_day": 9})
+        await store.bots.register_bot(bot.split("/")[1], "1", owner, "r")
     await attend(store, *bots)
     if way == CREATED:
         seating, match = Seating(store, "fsync"), new_match_name()
@@ -151,12 +157,18 @@ async def check_on_the_books(store: Store, match: str) -> None:
 
 
 async def check_nothing_is_left(store: Store, way: str) -> None:
-    """No seat is held, no proposal is open, no job waits."""
+    """No seat is held, no proposal is open, no job waits, and no match is counted for an owner."""
     assert [await store.seats.held_seats(bot) for bot in BOTS] == [[], []]
     assert await store.queues.unfinished_proposals(way) == []
     assert await store.jobs.count_unfinished() == 0
+    assert await count_of_owners(store) == [0, 0]
     if way == CREATED:
         assert await store.queues.count_waiting(CREATED) == 0
+
+
+async def count_of_owners(store: Store) -> list[int]:
+    """How many matches the bots of each owner play."""
+    return [room.open_matches for room in await store.owner_matches.measure_room(OWNERS, OwnerLimits())]
 
 
 @pytest.fixture
@@ -290,7 +302,10 @@ async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir
     assert (await store.jobs.count_unfinished(), await store.queues.unfinished_proposals(way)) == (1, [])
 
 
-@pytest.mark.parametrize(("part", "step"), [("matches", "drop_unowned"), ("queues", "dissolve_proposal")])
+@pytest.mark.parametrize(
+    ("part", "step"),
+    [("matches", "drop_unowned"), ("owner_matches", "close_match"), ("queues", "dissolve_proposal")],
+)
 async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
     store: Store, heir: Pairing, redis_client: Redis, part: str, step: str
 ) -> None:
@@ -346,13 +361,14 @@ STEPS = (
     (QUEUE, "seats", "reserve_all"),
     (QUEUE, "seats", "release_all"),
     (QUEUE, "matches", "drop_unowned"),
+    (QUEUE, "owner_matches", "close_match"),
     (QUEUE, "queues", "dissolve_proposal"),
     (QUEUE, "jobs", "push_job"),
     (LADDER.name, "seats", "release_all"),
     (CREATED, "seats", "reserve_all"),
     (CREATED, "jobs", "push_job"),
 )
-NEEDS_ABSENT = ("release_all", "drop_unowned", "dissolve_proposal")
+NEEDS_ABSENT = ("release_all", "drop_unowned", "close_match", "dissolve_proposal")
 """Steps that are taken when a bot is not to be had."""
 
 
@@ -389,6 +405,7 @@ async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
     else:
         assert [[each.match for each in await store.seats.held_seats(bot)] for bot in BOTS] == [[match]] * 2
         assert [each.match for each in (await store.matches.list_page(9)).matches] == [match]
+        assert await count_of_owners(store) == [1, 1]
 
 
 async def seat_as_heir(store: Store, heir: Pairing, way: str) -> None:

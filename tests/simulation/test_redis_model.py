@@ -121,7 +121,9 @@ class Lots(random.Random):
                 self.script(
                     "seat_room", [seats, at, untaken, missed], self.choice(["", "casual", "other"]), "1"
                 ),
-                self.script("seat_release", [seats, offers, untaken], seat, "channel", BOT),
+                self.script(
+                    "seat_release", [seats, offers, untaken, keys.bot_registration(BOT)], seat, "channel", BOT
+                ),
                 self.script(
                     "offer_put", [offers, seats, untaken], seat, self.randint(1, 3), "offer", "channel", BOT
                 ),

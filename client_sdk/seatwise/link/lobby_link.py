@@ -32,6 +32,8 @@ WHAT_TO_DO = {
     TakenOff.CAUSE_FORFEITS: "Look at what it did there: `seatwise match show MATCH`, with the bot's own token. Fix the bot, then "
     "ask the operator for `seatwise ladder reinstate {ladder} {bot}`, or register it as a new version (--version), which is a new "
     "player. Until then the bot stays, and waits in its other queues.",
+    TakenOff.CAUSE_OWNER_QUOTA: "This is a quota of all bots of its owner together: see `seatwise ctl owner show OWNER`. The bot stays, "
+    "and waits in its queues again when the quota allows another match. The operator can raise it.",
 }
 """Advice for the author of the bot, by the cause for which the bot is not paired."""
 

@@ -68,6 +68,18 @@ def configure_owners(parser: ArgumentParser) -> None:
     quotas.add_argument(
         "--requests", type=arguments.parse_count_or_zero, metavar="N", help="most changes that it makes in a minute"
     )  # fmt: skip
+    quotas.add_argument(
+        "--matches-at-once", type=arguments.parse_count_or_zero, metavar="N",
+        help="most matches that all its bots together play at once",
+    )  # fmt: skip
+    quotas.add_argument(
+        "--matches-a-day", type=arguments.parse_count_or_zero, metavar="N",
+        help="most matches that all its bots together begin in 24 hours",
+    )  # fmt: skip
+    quotas.add_argument(
+        "--watches", type=arguments.parse_count_or_zero, metavar="N",
+        help="most matches that it and its bots watch at once with their tokens",
+    )  # fmt: skip
     for verb in (show, quotas):
         verb.add_argument(
             "name", type=arguments.name_parser("owners"), help="name of the owner: owners/joan, or joan"
@@ -140,7 +152,13 @@ def _show_owner(ask: Call, args: Namespace) -> None:
 
 def _set_quotas(ask: Call, args: Namespace) -> None:
     request = pb.SetOwnerQuotasRequest(
-        name=args.name, most_bots=args.bots, most_matches=args.matches, most_requests=args.requests
+        name=args.name,
+        most_bots=args.bots,
+        most_matches=args.matches,
+        most_requests=args.requests,
+        most_matches_at_once=args.matches_at_once,
+        most_matches_a_day=args.matches_a_day,
+        most_watches=args.watches,
     )
     _print_owner(ask("SetOwnerQuotas", request).owner, args)
 
@@ -154,5 +172,13 @@ def _print_owner(owner: Owner, args: Namespace) -> None:
     )
     if owner.HasField("most_requests"):
         print(f"It makes at most {owner.most_requests} changes in a minute.")
+    if owner.HasField("most_matches_at_once"):
+        print(f"All its bots play {owner.matches} of at most {owner.most_matches_at_once} matches at once.")
+    if owner.HasField("most_matches_a_day"):
+        print(
+            f"They have begun {owner.day_matches} of at most {owner.most_matches_a_day} matches in 24 hours."
+        )
+    if owner.HasField("most_watches"):
+        print(f"It and its bots watch at most {owner.most_watches} matches at once.")
     for bot in owner.bots:
         print(f"  {bot}")

@@ -24,6 +24,7 @@ from seatwise_server.config import (
     ANONYMOUS_READS_PER_SECOND,
     KEEP_RECORDS_S,
     OWNER_REQUESTS_PER_MINUTE,
+    OWNER_WATCHES,
     PROCESS_NAME_VARIABLE,
     READS_PER_SECOND,
     ROLES,
@@ -244,6 +245,18 @@ def _add_work(parser: ArgumentParser) -> None:
         "--owner-requests-per-minute", type=_parse_rate, default=OWNER_REQUESTS_PER_MINUTE, metavar="N",
         help="changes that each owner, and each bot by its own token, may make in a minute; 0 for no limit (default: %(default)g)",
     )  # fmt: skip
+    parser.add_argument(
+        "--owner-matches-at-once", type=arguments.parse_count_or_zero, default=0, metavar="N",
+        help="matches that all bots of an owner together may play at once; 0 for no limit (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--owner-matches-a-day", type=arguments.parse_count_or_zero, default=0, metavar="N",
+        help="matches that all bots of an owner together may begin in 24 hours; 0 for no limit (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--owner-watches", type=arguments.parse_count_or_zero, default=OWNER_WATCHES, metavar="N",
+        help="matches that an owner and its bots may watch at once with their tokens; 0 for no limit (default: %(default)s)",
+    )  # fmt: skip
     decks.add_to(parser)
     decks.add_default_to(parser)
     parser.add_argument(
@@ -358,6 +371,9 @@ def config_of(args: Namespace) -> Config:
         anonymous_reads_per_second=args.anonymous_reads_per_second,
         registration=args.registration,
         owner_requests_per_minute=args.owner_requests_per_minute,
+        owner_matches_at_once=args.owner_matches_at_once,
+        owner_matches_a_day=args.owner_matches_a_day,
+        owner_watches=args.owner_watches,
         metrics_host=args.metrics_host,
         metrics_port=args.metrics_port,
         gone_for_good_s=args.gone_for_good,

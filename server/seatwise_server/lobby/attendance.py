@@ -38,6 +38,8 @@ class AttendanceStream:
         self.is_written = False
         """Whether the store knows this attendance, so that notices of the store may concern it."""
         self.queues = queues
+        self.owner = ""
+        """The owner of the bot, if it has quotas. The lobby knows it when the attendance begins."""
         self.most_matches = max_matches
         """The most that the server applies, whatever the bot asks for. The lobby knows it when the attendance begins."""
         self.max_matches = max_matches

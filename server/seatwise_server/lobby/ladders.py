@@ -42,7 +42,7 @@ class LadderPairing:
     async def pair_ladders(self, awaited: Collection[str]) -> None:
         """Pairs each ladder once, unless the last pass took so long that other work must go first.
 
-        The `awaited` bots are left out: a created match waits for them.
+        The `awaited` bots are left out: a created match waits for them, or their owners may play no more now.
         """
         if loop_time() < self._rests_until:
             return

@@ -14,10 +14,10 @@ from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
-from seatwise_server.lobby.taken_off import off_ladder, off_queue
+from seatwise_server.lobby.taken_off import off_for_owner, off_ladder, off_queue
 from seatwise_server.refusal import Refusal
+from seatwise_server.store import OWNERS_PREFIX, OwnerLimits, QueueRoom, SeatOf, SeatOffer, Store
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import QueueRoom, SeatOf, SeatOffer, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
 from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
@@ -32,8 +32,6 @@ MOST_QUEUES = 32
 """The most queues and ladders that a bot may name."""
 MOST_MATCHES = 1000
 """The highest limit that a bot may set."""
-OWNERS_PREFIX = "owners/"
-"""The owner of a bot begins with it if the owner has registered the bot itself."""
 
 log = structlog.get_logger()
 
@@ -42,11 +40,18 @@ class Lobby:
     """The lobby of one process."""
 
     def __init__(
-        self, name: str, store: Store, pairing: Pairing, has_broken_links: Callable[[], bool] = lambda: False
+        self,
+        name: str,
+        store: Store,
+        pairing: Pairing,
+        has_broken_links: Callable[[], bool] = lambda: False,
+        owner_limits: OwnerLimits | None = None,
     ) -> None:
+        """`owner_limits` are the quotas of owners that have none of their own."""
         self.name = name
         self._store = store
         self._pairing = pairing
+        self._owner_limits = owner_limits or OwnerLimits()
         self._has_broken_links = has_broken_links
         """Whether this process has just stalled for so long that bots have dropped their connections."""
         self._present: dict[str, AttendanceStream] = {}
@@ -94,7 +99,7 @@ class Lobby:
         Raises `Refusal` SERVER_FULL if too many bots attend here, and REPLACED if a stream that arrived later was quicker here.
         """
         bot = attendance.bot
-        attendance.most_matches = await self._read_most_matches(bot)
+        attendance.owner, attendance.most_matches = await self._read_owner(bot)
         attendance.max_matches = min(attendance.max_matches, attendance.most_matches)
         older = self._present.get(bot)
         if older is None and len(self._present) >= MOST_PRESENT:
@@ -126,13 +131,13 @@ class Lobby:
             await self._wait_in_queues(attendance)
             attendance.confirm_limit(await self._count_pending_seats(attendance))
 
-    async def _read_most_matches(self, bot: str) -> int:
-        """Returns the quota of the bot's owner. Bots that an operator has registered have none."""
+    async def _read_owner(self, bot: str) -> tuple[str, int]:
+        """Returns the bot's owner, and its quota of matches of each bot. A bot that an operator has registered has neither."""
         owner = (await self._store.bots.owners_of([bot]))[bot]
         if not owner.startswith(OWNERS_PREFIX):
-            return MOST_MATCHES
+            return "", MOST_MATCHES
         most = await self._store.owners.read_most_matches(owner)
-        return MOST_MATCHES if most is None else most
+        return owner, MOST_MATCHES if most is None else most
 
     async def _register_attendance(self, attendance: AttendanceStream) -> None:
         attendance.turn = await self._store.attendances.replace_attendance_id(attendance.bot)
@@ -221,7 +226,19 @@ class Lobby:
         barred = [queue for queue, found in room.items() if found.is_off]
         if barred and (found_off := await self._store.no_shows.read_off_queues(attendance.bot)):
             off += [off_queue(queue, found_off) for queue in barred]
+        if attendance.owner:
+            off += await self._off_for_owner(attendance, {each.queue for each in off})
         attendance.take_off(off)
+
+    async def _off_for_owner(self, attendance: AttendanceStream, off: Collection[str]) -> list[pb.TakenOff]:
+        """Returns a message for each queue, except those of `off`, if the bot's owner may begin no match for a longer time.
+
+        An owner whose bots only play as many matches at once as they may is soon below its limit, so its bots keep their places.
+        """
+        [room] = await self._store.owner_matches.measure_room([attendance.owner], self._owner_limits)
+        if not room.is_spent and not (room.is_full and not room.open_matches):
+            return []
+        return [off_for_owner(queue, room) for queue in attendance.queues if queue not in off]
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
         await self._store.queues.change_queues(bot, (), queues)

@@ -11,11 +11,12 @@ import structlog
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.ladders import LadderPairing
+from seatwise_server.lobby.owner_quotas import OwnerQuotas
 from seatwise_server.lobby.proposals import Proposals, loop_time
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.match_names import new_match_name
-from seatwise_server.store import Store
+from seatwise_server.store import OwnerLimits, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
 from seatwise_server.together import MOST_AWAITED_AT_ONCE, gather_limited
@@ -39,8 +40,14 @@ class Pairing:
     """The pairing of one lobby; several lobbies may run against one Redis."""
 
     def __init__(
-        self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]], ladder_host: LadderHost
+        self,
+        store: Store,
+        seating: Seating,
+        house: Mapping[str, Sequence[str]],
+        ladder_host: LadderHost,
+        owner_limits: OwnerLimits | None = None,
     ) -> None:
+        """`owner_limits` are the quotas of owners that have none of their own."""
         self._store = store
         self._seating = seating
         self._house = house
@@ -48,7 +55,8 @@ class Pairing:
         self._created: dict[str, tuple[str, ...]] = {}
         """The bots of each created match that waits for them and was read before."""
         self._capacity = Capacity(store)
-        self._proposals = Proposals(store, seating)
+        self._quotas = OwnerQuotas(store, owner_limits or OwnerLimits())
+        self._proposals = Proposals(store, seating, self._quotas)
         self._ladders = LadderPairing(store, ladder_host, self._proposals, self._capacity)
         self._wake = asyncio.Event()
         self._unfinished_at = loop_time()
@@ -78,12 +86,13 @@ class Pairing:
         Created matches and ladders come before each wave of the queues. Otherwise the queues would take all places
         of a bot that waits in them too.
         """
+        await self._quotas.find_room()
         created, counts = await asyncio.gather(
             self._store.queues.front_of(CREATED, LOOK_AHEAD),
             self._store.queues.count_all_waiting(list(QUEUES)),
         )
         awaited = await self._pair_created(created)
-        await self._ladders.pair_ladders(awaited)
+        await self._ladders.pair_ladders(awaited | self._quotas.left_in_queues)
         queues = zip(QUEUES.values(), counts, strict=True)
         waves = [await self._pair_queue(queue, count, awaited) for queue, count in queues if count]
         return any(waves)
@@ -125,12 +134,14 @@ class Pairing:
         return bool(seated) and all(seated)
 
     async def _seat_from_queue(self, queue: Queue, patience_ms: int, awaited: Collection[str]) -> bool:
-        """Returns whether bots were seated; if not, a repeat at once is useless."""
-        match = new_match_name()
+        """Returns whether a repeat at once is useful: bots were seated, or have to be left in the queue from now on."""
+        match, left = new_match_name(), self._quotas.left_in_queues
         proposal = await self._store.queues.propose_first(
-            queue.name, queue.seats, patience_ms, match, awaited
+            queue.name, queue.seats, patience_ms, match, left.union(awaited)
         )
-        return proposal is not None and await self._seat_proposal(queue, proposal)
+        if proposal is None:
+            return False
+        return await self._seat_proposal(queue, proposal) or self._quotas.left_in_queues != left
 
     async def _seat_proposal(self, queue: Queue, proposal: Proposal) -> bool:
         """Seats the bots of a proposal, and house bots for free seats, in random order."""
@@ -152,7 +163,11 @@ class Pairing:
             missing = await gather_limited(self._seat_created(match) for match in wave)
             busy.update(filter(None, missing))
         return await self._awaited_bots(
-            [bots for bots in self._created.values() if not busy.isdisjoint(bots)]
+            [
+                bots
+                for bots in self._created.values()
+                if not busy.isdisjoint(bots) and not self._quotas.find_full(bots)
+            ]
         )
 
     async def _awaited_bots(self, tables: Sequence[Sequence[str]]) -> frozenset[str]:
@@ -196,6 +211,8 @@ class Pairing:
         which triggers another pass.
         """
         bots = self._created[match]
+        if full := self._quotas.find_full(bots):
+            return full
         if missing := await self._seating.missing_bot(bots):
             return missing
         proposal = await self._store.queues.propose_these(CREATED, match)

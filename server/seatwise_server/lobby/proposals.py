@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import structlog
 
 from seatwise_referee.match_state import MatchState
+from seatwise_server.lobby.owner_quotas import OwnerQuotas
 from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.store import Proposal, Store, counts_no_shows
+from seatwise_server.store import OwnerLimits, Proposal, Store, counts_no_shows
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS
 
@@ -20,13 +21,14 @@ log = structlog.get_logger()
 class Proposals:
     """The proposals of one lobby."""
 
-    def __init__(self, store: Store, seating: Seating) -> None:
+    def __init__(self, store: Store, seating: Seating, quotas: OwnerQuotas | None = None) -> None:
         self._store = store
         self._seating = seating
+        self._quotas = quotas or OwnerQuotas(store, OwnerLimits())
 
     async def seat_proposal(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         """Seats these bots, in this order; if one is missing, the present ones go back to their places in the
-        queue.
+        queue. So do all of them if the owner of one has reached a limit.
 
         Returns whether the queue is shorter now; if not, a repeat at once is useless.
         """
@@ -37,6 +39,9 @@ class Proposals:
             return False
 
     async def _try_to_seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
+        if await self._quotas.count_match(proposal.match, bots, _until_ms(proposal)):
+            await self._give_up(kind.queue, proposal, "")
+            return False
         try:
             missing = await self._reserve_seats(kind, proposal, bots)
         except MatchRetired:  # a lobby dropped it and died before it put the bots back
@@ -59,7 +64,12 @@ class Proposals:
 
     async def _seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
         match = proposal.match
-        missing = await self._seating.reserve_seats(match, bots, _until_ms(proposal))
+        until_ms = _until_ms(proposal)
+        if full := await self._quotas.count_match(match, bots, until_ms, counts_day=False):
+            await self._quotas.uncount_match(match, bots, until_ms)
+            await self._store.queues.dissolve_proposal(CREATED, match, proposal.entries)
+            return full
+        missing = await self._seating.reserve_seats(match, bots, until_ms)
         if missing:
             await self._store.queues.dissolve_proposal(CREATED, match, proposal.entries)
         elif bots:
@@ -73,7 +83,9 @@ class Proposals:
         if not await self._seating.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close_proposal(queue, proposal)
             return False
-        present = await self._store.attendances.present_bots([entry.name for entry in proposal.entries])
+        bots = [entry.name for entry in proposal.entries]
+        await self._quotas.uncount_match(proposal.match, bots, _until_ms(proposal))
+        present = await self._store.attendances.present_bots(bots)
         back = [entry for entry in proposal.entries if entry.name in present - {missing}]
         await self._store.queues.dissolve_proposal(queue, proposal.match, back)
         return len(back) < len(proposal.entries)

@@ -36,7 +36,7 @@ OWN_REASONS = {
     "RevokeToken": ("QUOTA_EXCEEDED",),
     "RotateAccessToken": ("QUOTA_EXCEEDED",),
     "RotateToken": ("QUOTA_EXCEEDED",),
-    "WatchMatch": ("SET_RUNNING",),
+    "WatchMatch": ("QUOTA_EXCEEDED", "SET_RUNNING"),
 }
 """The reasons for which only this method is refused."""
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import access_token_pb2
 from seatwise_server import resources
-from seatwise_server.lobby.lobby import OWNERS_PREFIX
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_OWNERS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
@@ -15,7 +14,7 @@ from seatwise_server.services.bots import LONGEST_OWNER, find_bot
 from seatwise_server.services.owners import owner_not_found
 from seatwise_server.services.paging import bad_page_token, page_size, parse_position
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
-from seatwise_server.store import Store, StoredAccessToken
+from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
 from seatwise_server.store.audit import PERSON
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
 

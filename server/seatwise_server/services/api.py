@@ -20,9 +20,10 @@ from seatwise_server.services.leagues import LeagueService
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
 from seatwise_server.services.operations import Operation, operations_of
+from seatwise_server.services.owner_watches import OwnerWatches
 from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService
 from seatwise_server.services.read_budget import Admission, ReadBudget, admission_of, admit_all, is_read
-from seatwise_server.store import Store
+from seatwise_server.store import OwnerLimits, Store
 
 
 def new_operations(
@@ -36,6 +37,7 @@ def new_operations(
     budget: ReadBudget | None = None,
     registration: str = CLOSED,
     requests: OwnerRequests | None = None,
+    owner_limits: OwnerLimits | None = None,
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
@@ -43,20 +45,24 @@ def new_operations(
     for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
     are the resource names of the house bots. `trail` writes the audit log. `spectators` says when spectators are
     shown a position. Reads wait for their turn in the `budget`. `registration` is one of
-    `REGISTRATION_MODES`. `requests` limits what owners may change.
+    `REGISTRATION_MODES`. `requests` limits what owners may change. `owner_limits` are the
+    quotas of owners that have none of their own.
     """
     seating = Seating(store, durability)
     aborting = Aborting(store, seating)
     sets = DealSetRegistry(store, keep_records_s)
     watcher = MatchWatcher(store, spectators)
+    limits = owner_limits or OwnerLimits()
     trail = trail or AuditTrail(store.audit)
     operations = operations_of(
         {
             "seatwise.v1.AccessService": AccessService(store),
             "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store, keep_records_s)),
-            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, watcher, sets),
+            "seatwise.v1.MatchService": MatchService(
+                store, seating, wake_pairing, watcher, sets, OwnerWatches(store, limits)
+            ),
             "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots), registration),
-            "seatwise.v1.OwnerService": OwnerService(store, registration),
+            "seatwise.v1.OwnerService": OwnerService(store, registration, limits),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),
             "seatwise.v1.LeagueService": LeagueService(store),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 
 from cachetools import LRUCache
@@ -30,6 +30,7 @@ from seatwise_server.services.match_requests import (
     parse_time_control,
     refusing_bad_settings,
 )
+from seatwise_server.services.owner_watches import OwnerWatches
 from seatwise_server.services.paging import page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.services.stream_quota import StreamQuota
@@ -57,6 +58,7 @@ class MatchService:
         wake: Callable[[], None],
         watch: MatchWatcher,
         sets: DealSetRegistry,
+        owner_watches: OwnerWatches,
     ) -> None:
         self._store = store
         self._seating = seating
@@ -68,6 +70,7 @@ class MatchService:
         self._withheld = WithheldResults(store)
         self._chains: LRUCache[str, str] = LRUCache(MOST_CHAINS)
         """Of records that were given, by match."""
+        self._owner_watches = owner_watches
         self._spectators = StreamQuota(MOST_SPECTATORS, "watch matches")
 
     async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
@@ -158,6 +161,14 @@ class MatchService:
     ) -> AsyncIterator[pb.WatchMatchResponse]:
         """See match_service.proto."""
         await self._sets.check_is_over(await self._get_message(request.name))
+        following = aclosing(self._follow_match(request))
+        async with self._owner_watches.count_watch(caller), following as responses:
+            async for response in responses:
+                yield response
+
+    async def _follow_match(
+        self, request: pb.WatchMatchRequest
+    ) -> AsyncGenerator[pb.WatchMatchResponse, None]:
         with self._spectators.reserve_stream():
             following = self._watch.follow_match(request.name, has_all=request.all_positions)
             async with aclosing(following) as responses:

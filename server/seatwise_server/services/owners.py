@@ -16,7 +16,15 @@ from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
-from seatwise_server.store import OwnerCreation, Owners, Store, StoredInvite, StoredOwner
+from seatwise_server.store import (
+    OwnerCreation,
+    OwnerLimits,
+    OwnerRoom,
+    Owners,
+    Store,
+    StoredInvite,
+    StoredOwner,
+)
 from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent
 from seatwise_server.token_buckets import TokenBuckets
 
@@ -26,6 +34,8 @@ REGISTRATION_MODES: Final = (CLOSED, INVITE)
 MOST_OWNED_BOTS: Final = 1000
 MOST_INVITE_USES: Final = 1000
 MOST_OWNER_REQUESTS: Final = 10_000
+MOST_OWNER_MATCHES: Final = 100_000
+MOST_OWNER_WATCHES: Final = 1000
 DEFAULT_OWNED_BOTS: Final = 3
 DEFAULT_MATCHES: Final = 8
 DEFAULT_INVITE_S: Final = 7 * 86_400
@@ -38,9 +48,11 @@ _OWNER_ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
 class OwnerService:
     """See owner_service.proto."""
 
-    def __init__(self, store: Store, registration: str) -> None:
-        """`registration` is one of `REGISTRATION_MODES`."""
+    def __init__(self, store: Store, registration: str, limits: OwnerLimits) -> None:
+        """`registration` is one of `REGISTRATION_MODES`. `limits` are the quotas of owners that have none of their own."""
         self._registration = registration
+        self._limits = limits
+        self._owner_matches = store.owner_matches
         self._owners = store.owners
         self._invites = store.invites
         self._access_tokens = store.access_tokens
@@ -91,13 +103,13 @@ class OwnerService:
         issued = await self._access_tokens.create_token(
             name, OWNER_SCOPES, 0, f"{invite.name} {name} {owner.create_ms}"
         )
-        return pb.CreateOwnerResponse(owner=_owner_resource(owner), text=issued.text)
+        return pb.CreateOwnerResponse(owner=await self._show_owner(owner), text=issued.text)
 
     async def get_owner(self, caller: Caller, request: pb.GetOwnerRequest) -> pb.GetOwnerResponse:
         """See owner_service.proto."""
         if caller.owner and caller.owner != request.name:
             raise Refusal("NOT_FOUND", f"you are {caller.owner}, and can see no other owner")
-        return pb.GetOwnerResponse(owner=_owner_resource(await self._find_owner(request.name)))
+        return pb.GetOwnerResponse(owner=await self._show_owner(await self._find_owner(request.name)))
 
     async def set_owner_quotas(
         self, caller: Caller, request: pb.SetOwnerQuotasRequest
@@ -107,6 +119,9 @@ class OwnerService:
             "most_bots": MOST_OWNED_BOTS,
             "most_matches": MOST_MATCHES,
             "most_requests": MOST_OWNER_REQUESTS,
+            "most_matches_at_once": MOST_OWNER_MATCHES,
+            "most_matches_a_day": MOST_OWNER_MATCHES,
+            "most_watches": MOST_OWNER_WATCHES,
         }
         quotas = {
             field: _check_number(field, getattr(request, field), 0, limit)
@@ -117,13 +132,17 @@ class OwnerService:
             await self._owners.set_quotas(request.name, quotas)
         except OwnerAbsent:
             raise owner_not_found(request.name) from None
-        return pb.SetOwnerQuotasResponse(owner=_owner_resource(await self._find_owner(request.name)))
+        return pb.SetOwnerQuotasResponse(owner=await self._show_owner(await self._find_owner(request.name)))
 
     async def _find_owner(self, name: str) -> StoredOwner:
         owner = await self._owners.get_owner(name)
         if owner is None:
             raise owner_not_found(name)
         return owner
+
+    async def _show_owner(self, owner: StoredOwner) -> owner_pb2.Owner:
+        [room] = await self._owner_matches.measure_room([owner.name], self._limits)
+        return _owner_resource(owner, room, self._limits)
 
 
 def owner_not_found(name: str) -> Refusal:
@@ -154,7 +173,8 @@ def _check_number(field: str, number: int, least: int, most: int) -> int:
     return number
 
 
-def _owner_resource(stored: StoredOwner) -> owner_pb2.Owner:
+def _owner_resource(stored: StoredOwner, room: OwnerRoom, limits: OwnerLimits) -> owner_pb2.Owner:
+    """Shows the quotas that apply: those of the owner, or else those of the server."""
     return owner_pb2.Owner(
         name=stored.name,
         bots=stored.bots,
@@ -162,7 +182,16 @@ def _owner_resource(stored: StoredOwner) -> owner_pb2.Owner:
         most_matches=stored.most_matches,
         most_requests=stored.most_requests,
         create_time=timestamp(stored.create_ms * 1000),
+        most_matches_at_once=_quota_of(stored.most_matches_at_once, limits.at_once),
+        most_matches_a_day=_quota_of(stored.most_matches_a_day, limits.a_day),
+        most_watches=_quota_of(stored.most_watches, limits.watches),
+        matches=room.open_matches,
+        day_matches=room.day_matches,
     )
+
+
+def _quota_of(own: int | None, default: int) -> int | None:
+    return own if own is not None else default or None
 
 
 def _invite_resource(stored: StoredInvite) -> owner_pb2.Invite:

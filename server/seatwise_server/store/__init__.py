@@ -28,6 +28,13 @@ from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
 from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues, SeatNews
+from seatwise_server.store.owner_matches import (
+    OWNERS_PREFIX,
+    OwnerCount,
+    OwnerLimits,
+    OwnerMatches,
+    OwnerRoom,
+)
 from seatwise_server.store.owners import OwnerCreation, Owners, StoredOwner
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, QueueEntry, Queues, counts_no_shows
@@ -41,6 +48,7 @@ from seatwise_server.store.seats import QueueRoom, Reservation, SeatOf, SeatOffe
 from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
+    "OWNERS_PREFIX",
     "AccessTokenPage",
     "AccessTokens",
     "AppendResult",
@@ -83,7 +91,11 @@ __all__ = [
     "NodeFacts",
     "OffQueues",
     "Order",
+    "OwnerCount",
     "OwnerCreation",
+    "OwnerLimits",
+    "OwnerMatches",
+    "OwnerRoom",
     "Owners",
     "Processes",
     "Proposal",
@@ -126,6 +138,7 @@ class Store:
     access_tokens: AccessTokens
     invites: Invites
     owners: Owners
+    owner_matches: OwnerMatches
     credentials: Credentials
     audit: AuditLog
     attendances: Attendances
@@ -152,6 +165,7 @@ class Store:
             AccessTokens(client),
             Invites(client),
             Owners(client),
+            OwnerMatches(client),
             Credentials(client),
             AuditLog(client),
             Attendances(client),

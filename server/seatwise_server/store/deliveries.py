@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from seatwise_referee.match_state import MatchState
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store.matches import forget_call
+from seatwise_server.store.owner_matches import OwnerMatches
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.results import append_call
-from seatwise_server.store.seats import release_calls
+from seatwise_server.store.seats import owners_in, release_calls
 from seatwise_server.store.sets import end_call
 
 
@@ -40,7 +41,8 @@ class Deliveries:
         self._client = client
 
     async def conclude_match(self, ended: EndedMatch) -> None:
-        """Lists the match as over, logs its result and ends its part of its set; then frees its bots for other matches.
+        """Lists the match as over, logs its result and ends its part of its set; then frees its bots for other matches, and their
+        owners.
 
         Call it after `Journal.retire_match`.
         """
@@ -49,4 +51,6 @@ class Deliveries:
             noted.append(append_call(ended.competition, ended.result))
         if ended.deal_set:
             noted.append(end_call(*ended.deal_set, ended.match, ended.state, ended.keep_s))
-        await scripts.run_phases(self._client, noted, release_calls(ended.match, ended.bots))
+        _, freed = await scripts.run_phases(self._client, noted, release_calls(ended.match, ended.bots))
+        is_void = ended.state is MatchState.VOIDED
+        await OwnerMatches(self._client).close_match(ended.match, owners_in(freed), is_void=is_void)

@@ -141,6 +141,24 @@ def owner_bots(name: str) -> str:
     return f"seatwise:{{owner:{owner_hash(name)}}}:bots"
 
 
+def owner_open_matches(name: str) -> str:
+    """Sorted set of the matches that bots of the owner play; the score is when the match was counted last, in milliseconds."""
+    return f"seatwise:{{owner:{owner_hash(name)}}}:open-matches"
+
+
+def owner_day_matches(name: str) -> str:
+    """Sorted set of the matches that bots of the owner began in the last 24 hours; the score is the time, in milliseconds.
+
+    It is kept only for owners with a quota of such matches.
+    """
+    return f"seatwise:{{owner:{owner_hash(name)}}}:day-matches"
+
+
+def owner_watches(name: str) -> str:
+    """Sorted set of the matches' watches that the owner has open; the score is the end of the lease, in milliseconds."""
+    return f"seatwise:{{owner:{owner_hash(name)}}}:watches"
+
+
 def audit_pseudonym(kind: str, value: str) -> str:
     """The pseudonym of a person or an address in the audit log. It expires."""
     return f"seatwise:{{audit}}:pseudonym:{kind}:{value}"

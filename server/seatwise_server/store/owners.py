@@ -13,6 +13,8 @@ from seatwise_server.store.redis.client import RedisClient, call
 
 _ADDED = 1
 _ABSENT = 2
+_QUOTAS_OF_SERVER = ("most_requests", "most_matches_at_once", "most_matches_a_day", "most_watches")
+"""The fields of quotas that an owner does not have while those of the server apply."""
 
 
 class OwnerCreation(Enum):
@@ -39,7 +41,13 @@ class StoredOwner:
     most_matches: int
     """The most matches that each of its bots plays at once."""
     most_requests: int | None = None
-    """The most changes that it makes in a minute; None: as many as the server allows every owner."""
+    """The most changes that it makes in a minute; None: as many as the server allows every owner. So for the next three."""
+    most_matches_at_once: int | None = None
+    """The most matches that all its bots play at once."""
+    most_matches_a_day: int | None = None
+    """The most matches that they begin in 24 hours."""
+    most_watches: int | None = None
+    """The most watches that it has open at once."""
 
 
 class Owners:
@@ -63,15 +71,17 @@ class Owners:
 
     async def get_owner(self, name: str) -> StoredOwner | None:
         """Returns the owner; None if there is none, or if it was erased."""
-        fields = ("most_bots", "create_ms", "most_matches", "most_requests")
-        bots, made, matches, requests = await call(self._client, "HMGET", keys.owner(name), *fields)
+        fields = ("most_bots", "create_ms", "most_matches", *_QUOTAS_OF_SERVER)
+        bots, made, matches, *own = await call(self._client, "HMGET", keys.owner(name), *fields)
         if not made:
             return None
-        most_requests = None if requests is None else int(requests)
-        names = tuple(
-            sorted(bot.decode() for bot in await call(self._client, "SMEMBERS", keys.owner_bots(name)))
-        )
-        return StoredOwner(name, names, int(bots), int(made), int(matches or 0), most_requests)
+        quotas = [None if quota is None else int(quota) for quota in own]
+        names = tuple(await self.list_bots(name))
+        return StoredOwner(name, names, int(bots), int(made), int(matches or 0), *quotas)
+
+    async def list_bots(self, name: str) -> list[str]:
+        """Returns the bots of the owner, in the order of their names."""
+        return sorted(bot.decode() for bot in await call(self._client, "SMEMBERS", keys.owner_bots(name)))
 
     async def count_request(self, name: str, per_minute: float) -> float:
         """Counts a change that the owner is about to make. Returns 0, or the seconds until it may come back.
@@ -115,4 +125,5 @@ class Owners:
         invite = await call(self._client, "HGET", keys.owner(name), "invite")
         if invite:
             await call(self._client, "HDEL", keys.invite(invite.decode()), f"by:{keys.owner_hash(name)}")
-        await call(self._client, "UNLINK", keys.owner(name), keys.owner_bots(name))
+        held = (keys.owner_open_matches(name), keys.owner_day_matches(name), keys.owner_watches(name))
+        await call(self._client, "UNLINK", keys.owner(name), keys.owner_bots(name), *held)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
+from seatwise_server.store.owner_matches import OWNERS_PREFIX, OwnerMatches
 from seatwise_server.store.queues import counts_no_shows
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call
@@ -105,17 +106,20 @@ class Seats:
 
     async def release_seat(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and withdraws its offer; returns False if the bot did not hold it."""
-        [answer] = await scripts.run_in_order(self._client, _release_call(bot, match, seat))
+        [[answer, _]] = await scripts.run_in_order(self._client, _release_call(bot, match, seat))
         return bool(answer)
 
     async def release_all(self, match: str, bots: Sequence[str], until_ms: int | None = None) -> None:
-        """Frees every seat of the match and withdraws its offer; `bots` is in the order of the seats.
+        """Frees every seat of a match that comes to nothing; `bots` is in the order of the seats. Withdraws the offers, and
+        does not count the match for the owners of the bots any more.
 
         Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
         [answers] = await scripts.run_phases(self._client, release_calls(match, bots, until_ms))
-        if min(answers, default=0) < 0:
+        if min((answer for answer, _ in answers), default=0) < 0:
             raise ProposalExpired(match)
+        owners = owners_in(answers)
+        await OwnerMatches(self._client).close_match(match, owners, is_void=True, until_ms=until_ms)
 
     async def held_seats(self, bot: str) -> list[SeatOf]:
         """Returns the seats that the bot holds, in order; empty if it holds none."""
@@ -187,8 +191,13 @@ def release_calls(match: str, bots: Sequence[str], until_ms: int | None = None) 
     return [_release_call(bot, match, seat, until_ms) for seat, bot in enumerate(bots)]
 
 
+def owners_in(answers: Iterable[tuple[int, bytes]]) -> set[str]:
+    """Returns the owners, with quotas, that the answers of these scripts name."""
+    return {name for _, owner in answers if (name := owner.decode()).startswith(OWNERS_PREFIX)}
+
+
 def _release_call(bot: str, match: str, seat: int, until_ms: int | None = None) -> ScriptCall:
-    named = [keys.bot_seats(bot), keys.bot_offers(bot), keys.bot_untaken(bot)]
+    named = [keys.bot_seats(bot), keys.bot_offers(bot), keys.bot_untaken(bot), keys.bot_registration(bot)]
     return "seat_release", named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *_deadline_args(until_ms))
 
 
