@@ -60,9 +60,9 @@ async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
 ) -> None:
     seen: list[list[int]] = []
 
-    async def look_at_created(_: object) -> tuple[str, ...]:
+    async def look_at_created(_: object) -> frozenset[str]:
         seen.append(await seats(store))
-        return ()
+        return frozenset()
 
     monkeypatch.setattr(lobby, "_pair_created", look_at_created)
     monkeypatch.setattr(lobby._ladders, "pair_ladders", look_at_created)
