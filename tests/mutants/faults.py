@@ -1558,9 +1558,30 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "verify: a key that is twice is looked for in no line",
         f"{VERIFY}/reading.py",
-        "        return (record, entries) if _write_record(record, entries) == data else None\n",
-        "        return record, entries\n",
+        "        return record if canonical_json(record) == data else None\n",
+        "        return record\n",
         (HOSTILE,),
+    ),
+    Fault(
+        "verify: a move inside of another entry is read as an entry",
+        f"{VERIFY}/plain_moves.py",
+        "    if len(places) != len(moves):\n",
+        "    if len(places) > len(moves):\n",
+        ("tests/referee/test_verify_plain_moves.py",),
+    ),
+    Fault(
+        "verify: a text that looks like the place of a move is replaced by one",
+        f"{VERIFY}/reading.py",
+        "    if PLACE in data:\n",
+        "    if False:\n",
+        ("tests/referee/test_verify_plain_moves.py",),
+    ),
+    Fault(
+        "verify: the seats of moves that are read without JSON are not checked",
+        f"{VERIFY}/verdict.py",
+        "            check_seat(body.seat, seats)\n",
+        "",
+        ("tests/referee/test_verify_plain_moves.py",),
     ),
     # The bot's side
     Fault(

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from seatwise_referee.ending import Ending
+from seatwise_referee.journal import Moved
 from seatwise_referee.setup import MEASURED, PRICED
 from seatwise_referee.verify.fault import BadRecord, quote_value
 
@@ -115,6 +116,15 @@ def object_of(inner: Check) -> Check:
     return check
 
 
+def entry_list(value: Any, where: str) -> None:
+    """Check that the value is a list of objects. Moves among them that were read and checked already are right."""
+    if not isinstance(value, list):
+        raise BadRecord(f"{where} is {quote_value(value)}; it must be a list")
+    for place, element in enumerate(value):
+        if not isinstance(element, Moved):
+            _any_object(element, f"{where}[{place}]")
+
+
 def object_with(checks: Mapping[str, Check], may_have: Mapping[str, Check] | None = None) -> Check:
     """Return a check for an object with exactly the keys of `checks`, and perhaps those of `may_have`."""
 
@@ -145,6 +155,7 @@ def _require_keys(value: Mapping[str, Any], checks: Mapping[str, Check], where: 
             raise BadRecord(f"{place}the key {quote_value(key)} does not belong there")
 
 
+_any_object = object_of(any_value)
 _LIMITS = (
     "bank_ms",
     "increment_ms",
@@ -178,7 +189,7 @@ RECORD = object_with(
         "seed": hex_digest,
         "nonces": list_of(or_null(hex_digest)),
         "deals": list_of(any_value),
-        "entries": list_of(object_of(any_value)),
+        "entries": entry_list,
         "outcome": _OUTCOME,
         "result": _RESULT_SHAPE,
         "endings": _ENDING_SHAPE,
@@ -240,8 +251,13 @@ def check_entry(entry: dict[str, Any], seats: int) -> None:
     is_timed_out = kind == "default" and entry.get("reason") == "TIMED_OUT"
     (_TIMED_OUT_CHECK if is_timed_out else _ENTRY_CHECKS[kind])(entry, "")
     for seat in _seats_in(entry):
-        if seat >= seats:
-            raise BadRecord(f"there is no seat {seat} at a table of {seats}")
+        check_seat(seat, seats)
+
+
+def check_seat(seat: int, seats: int) -> None:
+    """Check that a table of so many has this seat."""
+    if seat >= seats:
+        raise BadRecord(f"there is no seat {seat} at a table of {seats}")
 
 
 _MOVE_KEYS = frozenset({"kind", "seq", "at_ms", *_ENTRIES["move"]})

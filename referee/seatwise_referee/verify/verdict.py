@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_referee.journal import Entry, Finished, entry_from_json
+from seatwise_referee.journal import Entry, Finished, Moved, entry_from_json
 from seatwise_referee.record import TAIL_KEYS, compute_last_link
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.verify.fault import BadRecord, RecordFault, escape_text, quote_value
@@ -15,7 +15,7 @@ from seatwise_referee.verify.finish import check_tail
 from seatwise_referee.verify.header import check_deals, check_nonces, check_versions, setup_of
 from seatwise_referee.verify.reading import read_line
 from seatwise_referee.verify.replay import RecordReplay
-from seatwise_referee.verify.shape import RECORD, check_entry
+from seatwise_referee.verify.shape import RECORD, check_entry, check_seat
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +136,26 @@ def _verify_record(record: dict[str, Any], written: list[bytes]) -> tuple[str, S
 def _read_entries(record: dict[str, Any]) -> list[Entry]:
     """Return the entries, which are in order. Raises `BadRecord`."""
     entries: list[Entry] = []
-    at_ms = 0
-    _check_order([body.get("seq") for body in record["entries"]])
+    at_ms, seats = 0, len(record["seats"])
+    _check_order([body.seq if isinstance(body, Moved) else body.get("seq") for body in record["entries"]])
     for place, body in enumerate(record["entries"], start=1):
-        try:
-            check_entry(body, len(record["seats"]))
-        except BadRecord as bad:
-            raise BadRecord(bad.fault.text, place) from None
-        if body["at_ms"] < at_ms:
-            raise BadRecord(f"at_ms falls from {at_ms} to {body['at_ms']}", place)
-        at_ms = body["at_ms"]
-        entries.append(entry_from_json(body))
+        entry = _read_entry(body, seats, place)
+        if entry.at_ms < at_ms:
+            raise BadRecord(f"at_ms falls from {at_ms} to {entry.at_ms}", place)
+        at_ms = entry.at_ms
+        entries.append(entry)
     return entries
+
+
+def _read_entry(body: dict[str, Any] | Moved, seats: int, place: int) -> Entry:
+    try:
+        if isinstance(body, Moved):
+            check_seat(body.seat, seats)
+            return body
+        check_entry(body, seats)
+    except BadRecord as bad:
+        raise BadRecord(bad.fault.text, place) from None
+    return entry_from_json(body)
 
 
 def _check_order(seqs: list[Any]) -> None:
