@@ -92,10 +92,10 @@ def test_a_line_that_is_wrong_around_a_move_is_refused(line: bytes) -> None:
 
 
 def test_the_text_that_takes_the_place_of_a_move_is_a_text_like_any_other() -> None:
-    line = b'{"entries":[%b,%b]}' % (PLACE, WRITTEN)
+    line = b'{"entries":[%b,[%b]]}' % (PLACE, WRITTEN)  # as many places as moves, and no move is an entry
     record, written = read_line(line)
-    assert record["entries"] == [PLACE_TEXT, MOVE]
-    assert written == [PLACE, WRITTEN]
+    assert record["entries"] == [PLACE_TEXT, [MOVE]]
+    assert written == [PLACE, b"[%b]" % WRITTEN]
 
 
 def test_a_move_of_a_seat_that_the_table_does_not_have_is_refused() -> None:

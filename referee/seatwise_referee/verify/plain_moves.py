@@ -14,14 +14,14 @@ PLACE_TEXT: Final = "a move was here"
 PLACE: Final = b'"%b"' % PLACE_TEXT.encode()
 """Takes the place of a move in the line. A line that has this text itself is read as a whole."""
 
-_NUMBER: Final = rb"(0|[1-9][0-9]{0,14})"
+_MOVE_NUMBER: Final = rb"(0|[1-9][0-9]{0,14})"
 """A whole number without a sign. With so few digits it is on no side beyond the largest one."""
-_COUNT: Final = rb"([1-9][0-9]{0,14})"
-_TEXT: Final = rb'"[0-9A-Za-z]{0,20}"'
-_MOVE: Final = rb'(\{"[a-z]{1,20}":(?:%b|\[%b(?:,%b){0,9}\])\})' % (_TEXT, _TEXT, _TEXT)
+_MOVE_COUNT: Final = rb"([1-9][0-9]{0,14})"
+_MOVE_TEXT: Final = rb'"[0-9A-Za-z]{0,20}"'
+_MOVE: Final = rb'(\{"[a-z]{1,20}":(?:%b|\[%b(?:,%b){0,9}\])\})' % (_MOVE_TEXT, _MOVE_TEXT, _MOVE_TEXT)
 _PLAIN_MOVE: Final = re.compile(
     rb'(\{"allowance_ms":%b,"asked_ms":%b,"at_ms":%b,"charged_ms":%b,"kind":"move","move":%b,"prompt":%b,"seat":%b,"seq":%b\})'
-    % (_NUMBER, _NUMBER, _NUMBER, _NUMBER, _MOVE, _COUNT, _NUMBER, _COUNT)
+    % (_MOVE_NUMBER, _MOVE_NUMBER, _MOVE_NUMBER, _MOVE_NUMBER, _MOVE, _MOVE_COUNT, _MOVE_NUMBER, _MOVE_COUNT)
 )
 """An entry `move` that is canonical JSON, has all its keys and no other, and numbers in their ranges.
 
