@@ -92,6 +92,27 @@ def test_a_link_shows_its_step_from_its_viewpoint(
     assert browser.ask('document.querySelectorAll(".times:not(:empty)").length') == 3
 
 
+IS_LISTED = """(() => {
+  const list = document.querySelector(".moves").getBoundingClientRect();
+  const move = document.querySelector("[aria-current=step]").getBoundingClientRect();
+  return move.top >= list.top && move.bottom <= list.bottom;
+})()"""
+"""Whether the list of moves shows the move of this step."""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_list_of_moves_shows_the_step_and_the_options_link_to_it(
+    browser: BrowserPage, replay: MatchReplay, tmp_path: Path, width: int
+) -> None:
+    step = len(replay.frames) // 2
+    browser.open(f"{write_page(tmp_path, replay)}#step={step}&see=1", width)
+    assert browser.ask(IS_LISTED)
+    browser.press("ArrowLeft")
+    assert browser.ask(IS_LISTED)
+    link = 'document.querySelector(".options a").getAttribute("href")'
+    assert browser.ask(link) == f"#step={step - 1}&see=1"
+
+
 @pytest.mark.parametrize("hash_", ["#step=9999", "#step=-3", "#step=x&see=99", "#", "#see=constructor"])
 def test_a_broken_link_shows_the_match_all_the_same(
     browser: BrowserPage, replay: MatchReplay, tmp_path: Path, hash_: str

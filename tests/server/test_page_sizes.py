@@ -305,6 +305,7 @@ async def test_the_page_of_a_bot_with_many_opponents_is_small() -> None:
         GetBot=bot_service_pb2.GetBotResponse(bot=bot_pb2.Bot(name=BOTS[0], owner="a university")),
         ListOpponents=bot_service_pb2.ListOpponentsResponse(opponents=opponents, matches=10**4),
         ListMatches=list_matches,
+        GetRecord=match_service_pb2.GetRecordResponse(record=smooth(4).line().decode()),
     )
     _, bot, _, version = BOTS[0].split("/")
     assert await size_of(BotPageContent(calls).make_page, bot, version) < LARGEST_PAGE

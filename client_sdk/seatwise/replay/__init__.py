@@ -9,7 +9,7 @@
 `docs/bot-guide.md` says what `seatwise replay` does with it.
 """
 
-from seatwise.replay.frame_builder import FrameBuilder, build_frames
+from seatwise.replay.frame_builder import FrameBuilder, build_frames, charges_in
 from seatwise.replay.frames import ALL_OPEN, SPECTATOR, Frame, OpenedHands, PlayedMove, SeatTimes, Viewpoint
 from seatwise.replay.match_replay import MatchReplay, build_replay, read_replay
 
@@ -25,5 +25,6 @@ __all__ = [
     "Viewpoint",
     "build_frames",
     "build_replay",
+    "charges_in",
     "read_replay",
 ]

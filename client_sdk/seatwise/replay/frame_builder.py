@@ -80,7 +80,7 @@ class FrameBuilder:
         """
         before = self._position
         self._position = position_after(before, entry, self._setup, self._game)
-        for seat, charged_ms in _charges_in(entry):
+        for seat, charged_ms in charges_in(entry):
             self._used_ms[seat] += charged_ms
             self._longest_ms[seat] = max(self._longest_ms[seat], charged_ms)
         if self._position.state is None or isinstance(entry, _NO_STEPS):
@@ -160,7 +160,7 @@ class FrameBuilder:
         )
 
     def _moves_in(self, entry: Entry) -> Iterator[PlayedMove]:
-        charges = dict(_charges_in(entry))
+        charges = dict(charges_in(entry))
         for seat, move in _played_in(entry):
             if is_open_to(self._viewpoint, seat):
                 yield PlayedMove(seat, move, charges.get(seat))
@@ -197,7 +197,8 @@ def _played_in(entry: Entry) -> Iterator[tuple[Seat, Json]]:
                 yield call.seat, {"call": True}
 
 
-def _charges_in(entry: Entry) -> Iterator[tuple[Seat, int]]:
+def charges_in(entry: Entry) -> Iterator[tuple[Seat, int]]:
+    """Yield what the entry charged which seat for an answer, or for giving none, in milliseconds."""
     match entry:
         case Moved():
             yield entry.seat, entry.charged_ms

@@ -9,6 +9,8 @@ from typing import Any
 from starlette.requests import Request
 
 from seatwise.v1 import match_pb2
+from seatwise_server.game_choice import is_hosted_game
+from seatwise_server.pages.bot_clocks import CLOCKED_MATCHES, BotClocks
 from seatwise_server.pages.page_calls import PageCalls
 from seatwise_server.pages.page_filters import ending_words
 from seatwise_server.pages.page_responses import render_page
@@ -24,6 +26,7 @@ class BotPageContent:
 
     def __init__(self, calls: PageCalls) -> None:
         self._calls = calls
+        self._clocks = BotClocks(calls)
 
     async def make_page(self, _request: Request, values: list[str]) -> bytes:
         """Returns the page of one bot."""
@@ -33,9 +36,11 @@ class BotPageContent:
         matches = (
             await self._calls.call("MatchService/ListMatches", bot=name, page_size=JUDGED_MATCHES)
         ).matches
+        clocked = [match for match in matches if match.HasField("result") and not is_hosted_game(match.game)]
         return render_page(
             "bot.html.j2",
             bot=bot,
+            clocks=await self._clocks.read_clocks(name, clocked[:CLOCKED_MATCHES]),
             form=recent_form(name, matches),
             opponents=found.opponents,
             withheld=found.withheld,

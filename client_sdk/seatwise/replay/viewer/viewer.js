@@ -114,8 +114,9 @@ class Viewer {
     this.viewpoints.addEventListener("change", () => this.changeViewpoint(this.viewpoints.value));
     const keys = make("p", { class: "keys" }, "Keys: left and right step, page up and page down change the round, home and end jump, space plays. While one of the buttons has the focus, V changes the viewpoint.");
     const seen = this.replay.viewpoint === "all" ? [make("label", {}, "See ", this.viewpoints)] : [];
+    this.link = make("a", {}, "Link to this step");
     return make("details", { class: "options" }, make("summary", {}, "Options"),
-      make("div", {}, ...seen, make("label", {}, "Round ", this.rounds), make("label", {}, "Speed ", this.speed)), keys);
+      make("div", {}, ...seen, make("label", {}, "Round ", this.rounds), make("label", {}, "Speed ", this.speed), this.link), keys);
   }
 
   fill() {
@@ -210,17 +211,21 @@ class Viewer {
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${this.step} of ${this.last}: ${frame.says}`);
     write(this.count, `${this.step} / ${this.last}`);
+    this.link.setAttribute("href", this.linkToStep());
     // Places are read after all changes: each reading after a change lays the page out once more.
-    const top = current.offsetTop - moves.offsetTop, height = moves.clientHeight, hidden = top - moves.scrollTop;
+    const top = current.offsetTop, height = moves.clientHeight, hidden = top - moves.scrollTop;
     if (hidden < 0 || hidden > height * 0.8) moves.scrollTop = top - height / 4;
   }
 
   // Links, viewpoints, keys, play
 
+  linkToStep() {
+    return `#step=${this.step}${this.viewpoint === this.replay.viewpoint ? "" : `&see=${this.viewpoint}`}`;
+  }
+
   keepLink() {
     clearTimeout(this.linkTimer);
-    const seat = this.viewpoint === this.replay.viewpoint ? "" : `&see=${this.viewpoint}`;
-    this.linkTimer = setTimeout(() => history.replaceState(null, "", `#step=${this.step}${seat}`), LINK_AFTER_MS);
+    this.linkTimer = setTimeout(() => history.replaceState(null, "", this.linkToStep()), LINK_AFTER_MS);
   }
 
   readLink() {
