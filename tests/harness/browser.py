@@ -66,11 +66,15 @@ class BrowserPage:
             deviceScaleFactor=1,
             mobile=False,
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        self.use_theme(is_dark=is_dark)
         self.send("Page.navigate", url="about:blank")
         self.send("Page.navigate", url=url)
         self.wait_for(f"document.readyState === 'complete' && location.href === {json.dumps(url)}")
+
+    def use_theme(self, *, is_dark: bool) -> None:
+        """Show the page as to a person who prefers a dark or a light one."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
 
     def wait_for(self, condition: str) -> None:
         """Wait until this expression is true."""

@@ -12,6 +12,7 @@ from cachetools import LRUCache
 
 from seatwise.replay import charges_in
 from seatwise.v1 import match_pb2
+from seatwise_referee.game import Seat
 from seatwise_referee.journal import Agreed, Defaulted, DefaultReason, Entry, entry_from_json
 from seatwise_server.pages.page_calls import PageCalls
 from seatwise_server.refusal import Refusal
@@ -79,7 +80,7 @@ def clocks_of(record: Mapping[str, Any]) -> tuple[SeatClock, ...]:
     return tuple(SeatClock(tuple(each), late) for each, late in zip(charged, timeouts, strict=True))
 
 
-def _late_seats(entry: Entry) -> list[int]:
+def _late_seats(entry: Entry) -> list[Seat]:
     """Returns the seats that ran out of time, by this entry."""
     match entry:
         case Defaulted(reason=DefaultReason.TIMED_OUT):
