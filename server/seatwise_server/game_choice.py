@@ -7,6 +7,18 @@ from enum import StrEnum
 from seatwise.kits import KITS, OWN_KITS
 
 
+class GameKind(StrEnum):
+    """The origin of a game. Matches of each kind wait for a referee in a list of their own."""
+
+    OWN = "own"
+    """The games of the product."""
+    HOSTED = "hosted"
+    """Games from outside, whose code is not trusted with time or memory."""
+
+
+ALL_KINDS = tuple(GameKind)
+
+
 class GameChoice(StrEnum):
     """The games that one referee plays."""
 
@@ -15,6 +27,11 @@ class GameChoice(StrEnum):
     """The games of the product."""
     HOSTED = "hosted"
     """Games from outside, whose code is not trusted with time or memory."""
+
+    @property
+    def kinds(self) -> tuple[GameKind, ...]:
+        """The kinds of games that such a referee plays."""
+        return ALL_KINDS if self is GameChoice.ALL else (GameKind(self.value),)
 
     def includes(self, game: str) -> bool:
         """Return whether matches of this game are played here. A game that is not installed is left to no one else."""
@@ -26,6 +43,11 @@ def is_hosted_game(name: str) -> bool:
     """Return whether this is a game from outside: "games/leduc", or "leduc". Only its referee may run its code."""
     game = name.removeprefix("games/")
     return game not in {kit.name for kit in OWN_KITS}
+
+
+def kind_of_game(name: str) -> GameKind:
+    """Return the kind of this game; OWN for an empty name, the game of a match that is not known any more."""
+    return GameKind.HOSTED if name and is_hosted_game(name) else GameKind.OWN
 
 
 def has_hosted_games() -> bool:

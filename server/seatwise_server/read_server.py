@@ -25,6 +25,7 @@ from seatwise_server import log
 from seatwise_server.app import PortBusy, StoreLost, running
 from seatwise_server.config import Config, HttpSettings, SpectatorDelay
 from seatwise_server.counts import COUNTS
+from seatwise_server.priority import lower_priority
 from seatwise_server.read_process import IS_READY, READS_END_S, READY
 from seatwise_server.store.errors import StoreError
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
@@ -60,7 +61,7 @@ def main() -> None:
     """Answers until standard input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
     told = json.loads(sys.stdin.readline())
-    os.nice(NICENESS)
+    lower_priority(NICENESS)
     log.configure(told["log_level"], background_file=Path(told["data"]) / log.FILE)
     decks.use_deck_files(told["decks"], told["default_deck"])
     forbid_game_code()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,7 +19,8 @@ from hosted.packages import install_package
 from seatwise.remote import run_async
 from seatwise.v1 import match_service_pb2
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_server.play.step_marker import StepMarker, read_marked_match
+from seatwise_server.play import step_marker
+from seatwise_server.play.step_marker import SLOW_GAME_NICENESS, StepMarker, read_marked_match
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -138,6 +140,21 @@ async def test_an_interrupt_in_the_code_of_a_game_is_its_fault_and_ends_its_note
         marker.run_step("matches/one", interrupt)
     assert raised.type is GameFault
     assert read_marked_match(file) == ""
+
+
+@pytest.mark.parametrize(("cpu_s", "nicenesses"), [(0.02, []), (0.3, [SLOW_GAME_NICENESS])])
+async def test_a_process_with_a_slow_step_steps_back_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu_s: float, nicenesses: list[int]
+) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(step_marker, "lower_priority", lambda niceness: not given.append(niceness))
+    times = itertools.count(0.0, cpu_s)
+    monkeypatch.setattr(step_marker.time, "process_time", lambda: next(times))
+    marker = StepMarker()
+    marker.open_file(str(tmp_path / "step"))
+    for _ in range(3):
+        marker.run_step("matches/one", lambda: None)
+    assert given == nicenesses
 
 
 @pytest.mark.parametrize("wrong", [pytest.param("hangs", marks=pytest.mark.slow), "crashes"])

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.proposals import CreatedMatch
 from seatwise_server.store import Proposal
 
 
@@ -28,9 +29,9 @@ class World:
         return {bot: self.most[bot] for bot in bots}
 
     async def setup_of(self, match: str) -> Any:
-        return SimpleNamespace(bots=tuple(self.waiting[match]))
+        return SimpleNamespace(game="ugo", bots=tuple(self.waiting[match]))
 
-    async def count_free_tables(self) -> int:
+    async def count_free_tables(self, _: object) -> int:
         return 100
 
     async def propose_these(self, _: str, match: str) -> Proposal:
@@ -45,7 +46,8 @@ class World:
     async def close_if_handed_over(self, _: str, __: Proposal) -> bool:
         return False
 
-    async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
+    async def seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
+        bots = created.bots
         missing = await self.missing_bot(bots)
         self.at_once -= 1
         if missing is None:

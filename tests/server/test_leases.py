@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, TakenOver, canonical_json, encode_entry
+from seatwise_server.game_choice import ALL_KINDS
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.heartbeat import HeartbeatSender
 from seatwise_server.play.lease import Lease
@@ -95,6 +96,7 @@ class Owner:
     """A referee without tables: what its presence does to it."""
 
     name, address, free_tables, is_draining = "me", "host:1", 5, False
+    game_kinds = ALL_KINDS
 
     def __init__(self, *matches: str) -> None:
         self.matches = dict.fromkeys(matches, 1)

@@ -17,7 +17,7 @@ BOTS = ("bots/a/versions/1", "bots/b/versions/1")
 QUEUE = "casual-2"
 
 
-async def look() -> int:
+async def look(_: object) -> int:
     """There is room at some referee."""
     return 100
 

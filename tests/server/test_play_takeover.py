@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from doubles.virtual import in_virtual_time
 from redis.asyncio import Redis
 
+from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.play import lease, takeover
 from seatwise_server.play.takeover import OPENINGS_AT_ONCE, Takeover, UnownedMatch
 from seatwise_server.store import Death, Fence, Heartbeat, Store
@@ -21,6 +23,7 @@ class Host:
     """A referee with free tables that only notes what it is to open."""
 
     open_matches = 0
+    game_kinds: Sequence[GameKind] = ALL_KINDS
 
     def __init__(self, name: str, free: int = 10) -> None:
         self.name = name
@@ -68,6 +71,16 @@ async def test_the_matches_of_the_dead_are_shared(store: Store) -> None:
         await store.journal.claim_match(match, "dead", 0)
     ours = await first_found(Host("b"), store, ["a", "c"])
     assert len(ours) == 3
+
+
+async def test_a_referee_of_other_games_has_no_share(store: Store) -> None:
+    await held_by(store, "dead", MATCHES)
+    for match in MATCHES:
+        await store.journal.claim_match(match, "dead", 0)
+    await store.processes.write_heartbeat("a", "host:1", 0, 10, kinds=[GameKind.HOSTED])
+    host = Host("b")
+    host.game_kinds = (GameKind.OWN,)
+    assert await first_found(host, store, []) == set(MATCHES)
 
 
 @pytest.mark.parametrize("name", ["a", "c"])
@@ -169,10 +182,10 @@ class Books:
         heir = Heartbeat(int(asyncio.get_running_loop().time()), "", has_left=False, free=10_000)
         return {"dead": Heartbeat(1, "", has_left=False), "heir": heir}
 
-    async def count_by_owner(self) -> dict[str, int]:
+    async def count_by_owner(self, _kinds: object = ()) -> dict[str, int]:
         return {"dead": len(self.held_by_dead)} if self.held_by_dead else {}
 
-    async def jobs_of(self, holder: str, count: int, after_id: str = "") -> list[Job]:
+    async def jobs_of(self, holder: str, count: int, after_id: str = "", _kinds: object = ()) -> list[Job]:
         jobs = [Job(*each) for each in sorted(self.held_by_dead.items()) if each[0] > after_id]
         return jobs[:count] if holder == "dead" else []
 
@@ -184,6 +197,7 @@ class Heir:
     """A referee with room for all, for which each match is work."""
 
     name, free_tables, open_matches = "heir", 10_000, 0
+    game_kinds = ALL_KINDS
 
     def __init__(self, books: Books) -> None:
         self._books = books

@@ -143,7 +143,7 @@ async def gone(*_: Any) -> None:
 async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_from_stopping(
     store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise_server.play.referee.GIVE_BACK_S", 300.0)
+    monkeypatch.setattr("seatwise_server.play.seat_offers.GIVE_BACK_S", 300.0)
     referee, found = new_referee(store, flusher), await unowned(store, format="seatwise.journal/99")
     await referee.open_match(found)
     await referee.open_match(found)

@@ -6,6 +6,8 @@ import asyncio
 
 from redis.asyncio import Redis
 
+from seatwise_server.game_choice import GameKind
+from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Job, Store
 
 
@@ -55,7 +57,7 @@ async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) ->
     assert [await store.jobs.finish_job(job.job_id) for _ in range(2)] == [True, False]
     assert await store.jobs.count_unfinished() == 0
     assert await store.jobs.count_by_owner() == {}
-    assert await redis_client.dbsize() == 1  # the empty stream, for the group's sake
+    assert await redis_client.dbsize() == 2  # the empty streams, for the groups' sake
 
 
 async def test_nothing_is_asked_of_a_group_that_is_not_there(store: Store, redis_client: Redis) -> None:
@@ -97,3 +99,80 @@ async def test_a_job_given_back_is_for_others(store: Store) -> None:
     [again] = await store.jobs.take_jobs("b", 1, 100)
     assert (again.match, await store.jobs.push_job(job.match)) == (job.match, again.job_id)
     assert not await store.jobs.give_back(job.job_id)
+
+
+OWN, HOSTED = [GameKind.OWN], [GameKind.HOSTED]
+
+
+async def push_both(store: Store) -> tuple[Job, Job]:
+    own = Job(await store.jobs.push_job("matches/own"), "matches/own")
+    return own, Job(await store.jobs.push_job("matches/foreign", kind=GameKind.HOSTED), "matches/foreign")
+
+
+async def test_a_referee_takes_only_jobs_of_the_games_that_it_plays(store: Store) -> None:
+    own, foreign = await push_both(store)
+    assert await store.jobs.take_jobs("a", 9, 100, HOSTED) == [foreign]
+    assert await store.jobs.take_jobs("a", 9, 1, HOSTED) == []
+    assert await store.jobs.take_jobs("b", 9, 100, OWN) == [own]
+    assert await store.jobs.count_by_owner(OWN) == {"b": 1}
+    assert await store.jobs.count_by_owner() == {"a": 1, "b": 1}
+    assert (await store.jobs.jobs_of("a", kinds=OWN), await store.jobs.jobs_of("a")) == ([], [foreign])
+
+
+async def test_a_match_is_handed_to_referees_of_its_kind_of_games(store: Store) -> None:
+    seating = Seating(store, "fsync")
+    await seating.hand_to_referee("matches/own", "ugo")
+    await seating.hand_to_referee("matches/foreign", "leduc")
+    assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, OWN)] == ["matches/own"]
+    assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, HOSTED)] == ["matches/foreign"]
+
+
+async def test_a_job_of_a_game_from_outside_is_moved_given_back_and_finished(store: Store) -> None:
+    own, foreign = await push_both(store)
+    await store.jobs.take_jobs("dead", 9, 100, HOSTED)
+    assert await store.jobs.move_job(foreign.job_id, "dead", "b")
+    assert await store.jobs.give_back(foreign.job_id)
+    assert await store.jobs.take_jobs("c", 9, 1, OWN) == [own]
+    [again] = await store.jobs.take_jobs("b", 9, 100, HOSTED)
+    assert await store.jobs.push_job(foreign.match) == again.job_id
+    assert await store.jobs.is_open(foreign.match)
+    assert await store.jobs.finish_job(again.job_id)
+    assert not await store.jobs.is_open(foreign.match)
+
+
+async def test_a_job_in_the_stream_of_the_wrong_kind_is_put_into_the_right_one(store: Store) -> None:
+    [job] = await push(store, 1)
+    await store.jobs.take_jobs("a", 1, 100, OWN)
+    assert await store.jobs.give_back(job.job_id, GameKind.HOSTED)
+    assert await store.jobs.take_jobs("a", 1, 1, OWN) == []
+    [moved] = await store.jobs.take_jobs("b", 1, 100, HOSTED)
+    assert (moved.match, await store.jobs.push_job(job.match)) == (job.match, moved.job_id)
+
+
+async def test_a_referee_of_all_games_takes_no_more_than_it_asks_for(store: Store) -> None:
+    jobs = {
+        await store.jobs.push_job(f"matches/{kind}-{number}", kind=kind)
+        for kind in GameKind
+        for number in range(3)
+    }
+    assert len(jobs) == 6
+    taken = await store.jobs.take_jobs("a", 2, 100)
+    assert len(taken) == 2
+    assert await store.jobs.count_by_owner() == {"a": 2}
+    assert await store.jobs.count_not_taken() == 4
+
+
+async def test_jobs_are_listed_page_by_page(store: Store) -> None:
+    made = [
+        Job(await store.jobs.push_job(f"matches/{kind}-{number}", kind=kind), f"matches/{kind}-{number}")
+        for kind in GameKind
+        for number in range(3)
+    ]
+    await store.jobs.take_jobs("a", 9, 100)
+    for size in (1, 2, 3, 4, 6):
+        listed: list[Job] = []
+        held: list[Job] = []
+        for _ in range(7):
+            listed += await store.jobs.list_page(size, listed[-1].job_id if listed else "")
+            held += await store.jobs.jobs_of("a", size, held[-1].job_id if held else "")
+        assert (listed, held) == (made, made)

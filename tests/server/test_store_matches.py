@@ -170,7 +170,9 @@ async def test_a_match_that_is_over_leaves_nothing(store: Store, redis_client: R
     await asyncio.sleep(0.01)  # the last one's record is kept for a millisecond
     await store.matches.forget_later("matches/none", keep_s=0, state=MatchState.FINISHED)
     left = {key async for key in redis_client.scan_iter(count=1000)}
-    assert left <= {key.encode() for key in (keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.JOB_STREAM)}
+    assert left <= {
+        key.encode() for key in (keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.JOB_STREAM, keys.HOSTED_JOB_STREAM)
+    }
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
 
 

@@ -13,7 +13,7 @@ import hiredis
 from simulation.chance import Chance
 from simulation.clock import Loop
 from simulation.network import End, Link, Network
-from simulation.redis_model import OK, Redis, Refused, block_ms, reply
+from simulation.redis_model import OK, Redis, Refused, block_ms, reply, streams_of
 
 HOST = "redis"
 PORT = 6379
@@ -62,7 +62,7 @@ class Client:
     def wait(self, command: list[bytes], ms: int) -> None:
         """The read found nothing: again when something is added, and no longer than asked for."""
         self._wanted = command
-        self._server.blocked[self] = command[command.index(b"STREAMS") + 1]
+        self._server.blocked[self] = streams_of(command)
         if ms:
             self._server.net.clock.after(ms / 1000, lambda: self._give_up(command))
 
@@ -102,7 +102,7 @@ class RedisHost:
         self.model = Redis(lambda: 1_700_000_000_000_000 + int(net.clock.now * 1_000_000))
         self.model.publish = self._publish
         self.clients: dict[Client, None] = {}
-        self.blocked: dict[Client, bytes] = {}
+        self.blocked: dict[Client, frozenset[bytes]] = {}
         """Connections that wait for something to be added to a stream."""
         self.is_down = False
         self.lapse: Lapse | None = None
@@ -200,7 +200,7 @@ class RedisHost:
 
     def _wake_readers(self) -> None:
         added, self.model.added = self.model.added, set()
-        for client in [client for client, key in self.blocked.items() if key in added]:
+        for client in [client for client, streams in self.blocked.items() if streams & added]:
             client.look_again()
 
     def _subscribe(self, client: Client, channels: list[bytes]) -> Any:

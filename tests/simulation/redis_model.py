@@ -399,18 +399,28 @@ class Redis:
         return group
 
     def do_xreadgroup(self, _group: bytes, name: bytes, consumer: bytes, *args: bytes) -> list[Any] | None:
-        how, (key, after) = _split(args)
+        at = args.index(b"STREAMS")
+        how, named = args[:at], args[at + 1 :]
+        streams = list(zip(named[: len(named) // 2], named[len(named) // 2 :], strict=True))
+        for key, _ in streams:
+            self._group(key, name)
+        found = [self._read_of_group(key, name, consumer, how, after) for key, after in streams]
+        return [each for each in found if each] or None
+
+    def _read_of_group(
+        self, key: bytes, name: bytes, consumer: bytes, how: tuple[bytes, ...], after: bytes
+    ) -> list[Any] | None:
         group, stream = self._group(key, name), self._stream(key)
         group.consumers[consumer] = None
         if after != b">":
             own = sorted(each for each, held in group.pending.items() if held.consumer == consumer)
             own = [each for each in own if each > _id(after)]
-            return [[key, stream.rows(own[: _count(how)])]]
+            return [key, stream.rows(own[: _count(how)])]
         found = stream.between(_next(group.last), LAST, _count(how))
         for each in found:
             group.pending[each] = Pending(consumer, self.now_ms)
             group.last = each
-        return [[key, stream.rows(found)]] if found else None
+        return [key, stream.rows(found)] if found else None
 
     def do_xack(self, key: bytes, name: bytes, *ids: bytes) -> int:
         group = self._stream(key).groups.get(name)
@@ -508,6 +518,12 @@ def _from(text: bytes) -> Id:
 
 def _to(text: bytes) -> Id:
     return LAST if text == b"+" else _id(text, 2**64)
+
+
+def streams_of(command: list[bytes]) -> frozenset[bytes]:
+    """The streams that a read waits for."""
+    named = command[command.index(b"STREAMS") + 1 :]
+    return frozenset(named[: len(named) // 2])
 
 
 def _split(args: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, bytes]]:

@@ -66,14 +66,30 @@ class Lots(random.Random):
         )
 
     def job(self) -> list[Any]:
-        stream, markers = keys.JOB_STREAM, keys.JOB_MARKERS
+        stream, hosted, markers = keys.JOB_STREAM, keys.HOSTED_JOB_STREAM, keys.JOB_MARKERS
         job, consumer, other = f"{self.randint(1, 9)}-0", self.owner(), self.owner()
         return self.choice(
             (
                 ["XADD", stream, f"{self.randint(1, 40)}-0", "match", "m"],
                 ["XADD", stream, f"{self.randint(1, 40)}-0", "match", "m"],
                 ["XGROUP", "CREATE", stream, "referees", "0", "MKSTREAM"],
+                ["XADD", hosted, f"{self.randint(1, 40)}-0", "match", "m"],
+                ["XGROUP", "CREATE", hosted, "referees", "0", "MKSTREAM"],
                 ["XREADGROUP", "GROUP", "referees", consumer, "COUNT", 2, "STREAMS", stream, ">"],
+                [
+                    "XREADGROUP",
+                    "GROUP",
+                    "referees",
+                    consumer,
+                    "COUNT",
+                    2,
+                    "STREAMS",
+                    stream,
+                    hosted,
+                    ">",
+                    ">",
+                ],
+                self.script("job_return", [stream, markers, hosted], "referees", job, "hosted:"),
                 ["XREADGROUP", "GROUP", "referees", consumer, "COUNT", 2, "STREAMS", stream, "0"],
                 ["XPENDING", stream, "referees"],
                 self.script("job_held", [stream], "referees", consumer, 3, self.choice(["-", f"({job}"])),

@@ -373,7 +373,7 @@ class World:
                 self.climate.queue
             ):  # who has left may stand there
                 self.witness.wrong(f"left in Redis: {key}")
-        for key in (keys.JOB_MARKERS, keys.JOB_STREAM):
+        for key in (keys.JOB_MARKERS, keys.JOB_STREAM, keys.HOSTED_JOB_STREAM):
             if (left := self.redis.model.peek(key)) and (key == keys.JOB_MARKERS or left.ids):
                 self.witness.wrong(f"left in Redis: {key} {left}")
 

@@ -25,7 +25,8 @@ class Aborting:
         await self.store.matches.ask_abort(match, why)
         fence = await self.store.journal.read_fence(match)
         if fence is None:
-            await self.seating.hand_to_referee(match)
+            setup = await self.seating.setup_of(match)
+            await self.seating.hand_to_referee(match, setup.game if setup else "")
         elif not fence.is_retired:
             await self.store.processes.send_order(fence.owner, f"abort {match}".encode())
         await self.store.queues.leave_queue(CREATED, match)

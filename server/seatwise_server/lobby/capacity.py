@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
+from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import Heartbeat, Store, now_ms
 from seatwise_server.timings import REFEREE_SILENT_MS
 
@@ -12,24 +14,34 @@ FRESH_S = 0.5
 
 
 class Capacity:
-    """The capacity as one lobby sees it: all tables of all live referees, less all unfinished jobs."""
+    """The capacity as one lobby sees it: all tables of live referees that play such games, less their unfinished jobs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tables = 0
+        self._referees: list[Heartbeat] = []
         self._until = 0.0
 
-    async def count_free_tables(self) -> int:
-        """Returns the number of tables without a match, less the matches that wait for a referee."""
+    async def count_free_tables(self, kind: GameKind) -> int:
+        """Returns the number of tables for games of this kind without a match, less the matches that wait for a referee."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             beats = await self._store.processes.read_heartbeats()
-            self._tables = count_tables(list(beats.values()), await now_ms(self._store.client))
+            self._referees = list_living(list(beats.values()), await now_ms(self._store.client))
             self._until = now + FRESH_S
-        return self._tables - await self._store.jobs.count_unfinished()
+        kinds = kinds_beside(kind, self._referees)
+        return count_tables(self._referees, kinds) - await self._store.jobs.count_unfinished(kinds)
 
 
-def count_tables(beats: list[Heartbeat], now_ms: int) -> int:
-    """Returns the number of tables, used or free, of all live referees."""
-    living = [beat for beat in beats if not beat.has_left and now_ms - beat.beat_ms < REFEREE_SILENT_MS]
-    return sum(beat.tables + beat.free for beat in living)
+def list_living(beats: Sequence[Heartbeat], now_ms: int) -> list[Heartbeat]:
+    """Returns the heartbeats of referees that live; `now_ms` is the time on Redis's clock."""
+    return [beat for beat in beats if not beat.has_left and now_ms - beat.beat_ms < REFEREE_SILENT_MS]
+
+
+def kinds_beside(kind: GameKind, referees: Sequence[Heartbeat]) -> Sequence[GameKind]:
+    """Returns the kinds of games whose matches share tables with this kind: all, as soon as one referee plays all."""
+    return ALL_KINDS if any(len(beat.kinds) > 1 for beat in referees) else [kind]
+
+
+def count_tables(referees: Sequence[Heartbeat], kinds: Sequence[GameKind]) -> int:
+    """Returns the number of tables, used or free, of the referees that play one of these kinds of games."""
+    return sum(beat.tables + beat.free for beat in referees if set(kinds) & set(beat.kinds))

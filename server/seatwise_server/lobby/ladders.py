@@ -7,6 +7,7 @@ from time import perf_counter
 
 import structlog
 
+from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_pairing import AttendingBot
 from seatwise_server.ladder.ladder_settings import Ladder
@@ -63,7 +64,12 @@ class LadderPairing:
         """Pairs one ladder; returns the seconds that choosing its tables took."""
         began = perf_counter()
         waiting = [each for each in await self._read_playable_bots(hosted) if each.name not in awaited]
-        room = await self._capacity.count_free_tables() if len(waiting) >= hosted.ladder.seats else 0
+        ladder = hosted.ladder
+        room = (
+            await self._capacity.count_free_tables(kind_of_game(ladder.game))
+            if len(waiting) >= ladder.seats
+            else 0
+        )
         if room <= 0:
             return 0.0
         await self._learn_owners([each.name for each in waiting])

@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping, Sequence, Set
 
 import structlog
 
+from seatwise_server.game_choice import GameKind, kind_of_game
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.owner_quotas import OwnerQuotas
-from seatwise_server.lobby.proposals import Proposals, loop_time
+from seatwise_server.lobby.proposals import CreatedMatch, Proposals, loop_time
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.match_names import new_match_name
@@ -52,8 +53,8 @@ class Pairing:
         self._seating = seating
         self._house = house
         """For each game the names of the house bots, which fill free seats."""
-        self._created: dict[str, tuple[str, ...]] = {}
-        """The bots of each created match that waits for them and was read before."""
+        self._created: dict[str, CreatedMatch] = {}
+        """Each created match that waits for its bots and was read before."""
         self._capacity = Capacity(store)
         self._quotas = OwnerQuotas(store, owner_limits or OwnerLimits())
         self._proposals = Proposals(store, seating, self._quotas)
@@ -115,7 +116,7 @@ class Pairing:
         await self._ladders.take_up_unfinished()
         for left in await self._store.queues.unfinished_proposals(CREATED):
             if proposal := await self._proposals.adopt_proposal(CREATED, left.match):
-                await self._proposals.seat_created(proposal, await self._bots_of(left.match))
+                await self._proposals.seat_created(proposal, await self._read_created(left.match))
 
     async def _pair_queue(self, queue: Queue, count: int, awaited: Collection[str]) -> bool:
         """Seats as many tables as there are bots for; returns whether the queue is shorter now.
@@ -126,7 +127,9 @@ class Pairing:
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
         tables = min(
-            await self._capacity.count_free_tables(), MOST_AWAITED_AT_ONCE, max(1, count // queue.seats)
+            await self._capacity.count_free_tables(kind_of_game(queue.game)),
+            MOST_AWAITED_AT_ONCE,
+            max(1, count // queue.seats),
         )
         seated = await gather_limited(
             self._seat_from_queue(queue, patience_ms, awaited) for _ in range(tables)
@@ -156,16 +159,17 @@ class Pairing:
         Returns the bots that are awaited: see `_awaited_bots`.
         """
         busy: set[str] = set()
-        await self._read_bots_of_created(matches)
-        waiting = matches
-        while waiting and (room := await self._capacity.count_free_tables()) > 0:
-            wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
-            missing = await gather_limited(self._seat_created(match) for match in wave)
-            busy.update(filter(None, missing))
+        await self._read_new_created(matches)
+        for kind in GameKind:
+            waiting = [match for match in matches if kind_of_game(self._created[match].game) is kind]
+            while waiting and (room := await self._capacity.count_free_tables(kind)) > 0:
+                wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
+                missing = await gather_limited(self._seat_created(match) for match in wave)
+                busy.update(filter(None, missing))
         return await self._awaited_bots(
             [
                 bots
-                for bots in self._created.values()
+                for _, bots in self._created.values()
                 if not busy.isdisjoint(bots) and not self._quotas.find_full(bots)
             ]
         )
@@ -181,10 +185,10 @@ class Pairing:
         seatable = (bots for bots in tables if all(most.get(bot, 0) >= bots.count(bot) for bot in bots))
         return frozenset(bot for bots in seatable for bot in bots)
 
-    async def _read_bots_of_created(self, waiting: list[str]) -> None:
-        """Reads the bots of each new created match, and forgets the matches that wait no longer."""
+    async def _read_new_created(self, waiting: list[str]) -> None:
+        """Reads each new created match, and forgets the matches that wait no longer."""
         unknown = [match for match in waiting if match not in self._created]
-        found = await gather_limited(self._bots_of(match) for match in unknown)
+        found = await gather_limited(self._read_created(match) for match in unknown)
         known = self._created | dict(zip(unknown, found, strict=True))
         self._created = {match: known[match] for match in waiting}
 
@@ -197,7 +201,7 @@ class Pairing:
         later: list[str] = []
         taken: set[str] = set()
         for match in waiting[:SIDE_BY_SIDE]:
-            bots = self._created[match]
+            bots = self._created[match].bots
             if not busy.isdisjoint(bots):
                 continue
             (wave if taken.isdisjoint(bots) and len(wave) < most else later).append(match)
@@ -210,19 +214,19 @@ class Pairing:
         The missing bot is looked for first: releasing seats that were reserved in vain publishes a notice,
         which triggers another pass.
         """
-        bots = self._created[match]
-        if full := self._quotas.find_full(bots):
+        created = self._created[match]
+        if full := self._quotas.find_full(created.bots):
             return full
-        if missing := await self._seating.missing_bot(bots):
+        if missing := await self._seating.missing_bot(created.bots):
             return missing
         proposal = await self._store.queues.propose_these(CREATED, match)
         if proposal is None or await self._proposals.close_if_handed_over(CREATED, proposal):
             return None
-        return await self._proposals.seat_created(proposal, bots)
+        return await self._proposals.seat_created(proposal, created)
 
-    async def _bots_of(self, match: str) -> tuple[str, ...]:
-        """Returns the bots of a match, which are read only once; empty if the match is not known any more."""
+    async def _read_created(self, match: str) -> CreatedMatch:
+        """Returns the game and the bots of a match, which are read only once; no bots if the match is not known any more."""
         if match in self._created:
             return self._created[match]
         setup = await self._seating.setup_of(match)
-        return setup.bots if setup else ()
+        return CreatedMatch(setup.game, setup.bots) if setup else CreatedMatch("", ())

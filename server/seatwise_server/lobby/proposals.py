@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 
@@ -16,6 +17,14 @@ from seatwise_server.store.errors import MatchRetired, ProposalExpired
 from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS
 
 log = structlog.get_logger()
+
+
+class CreatedMatch(NamedTuple):
+    """A created match that waits for its bots, as far as a lobby knows it."""
+
+    game: str
+    bots: tuple[str, ...]
+    """Empty if the match is not known any more."""
 
 
 class Proposals:
@@ -49,21 +58,21 @@ class Proposals:
         if missing:
             return await self._give_up(kind.queue, proposal, missing)
         await asyncio.gather(
-            self._hand_over(kind.queue, proposal, bots),
+            self._hand_over(kind.queue, proposal, kind.game, bots),
             self._requeue_bots(kind.queue, [entry.name for entry in proposal.entries]),
         )
         return True
 
-    async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
+    async def seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
         """Seats a created match. If a bot is missing, returns it, and the match keeps its place in the queue."""
         try:
-            return await self._seat_created(proposal, bots)
+            return await self._seat_created(proposal, created)
         except ProposalExpired:
             log.warning("proposal_left_to_others", match=proposal.match, queue=CREATED)
             return None
 
-    async def _seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
-        match = proposal.match
+    async def _seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
+        match, (game, bots) = proposal.match, created
         until_ms = _until_ms(proposal)
         if full := await self._quotas.count_match(match, bots, until_ms, counts_day=False):
             await self._quotas.uncount_match(match, bots, until_ms)
@@ -73,7 +82,7 @@ class Proposals:
         if missing:
             await self._store.queues.dissolve_proposal(CREATED, match, proposal.entries)
         elif bots:
-            await self._hand_over(CREATED, proposal, bots)
+            await self._hand_over(CREATED, proposal, game, bots)
         else:
             await self._store.queues.close_proposal(CREATED, match)
         return missing
@@ -116,9 +125,9 @@ class Proposals:
         room = await self._store.seats.free_places(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
-    async def _hand_over(self, queue: str, proposal: Proposal, bots: Sequence[str]) -> None:
+    async def _hand_over(self, queue: str, proposal: Proposal, game: str, bots: Sequence[str]) -> None:
         """Hands the match to a referee, now that all its seats are reserved."""
-        await self._seating.hand_to_referee(proposal.match, _until_ms(proposal))
+        await self._seating.hand_to_referee(proposal.match, game, _until_ms(proposal))
         await self._store.queues.close_proposal(queue, proposal.match)
         log.info("match_paired", match=proposal.match, queue=queue, bots=list(bots))
 

@@ -15,6 +15,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_referee.time_control import TimeControl
+from seatwise_server.game_choice import kind_of_game
 from seatwise_server.store import Reservation, Store
 from seatwise_server.store.match_filters import facets_of
 from seatwise_server.store.matches import WAITED_SINCE
@@ -131,9 +132,9 @@ class Seating:
         present = await self._store.attendances.present_bots(bots)
         return next((bot for bot in bots if bot not in present), None)
 
-    async def hand_to_referee(self, match: str, until_ms: int | None = None) -> None:
-        """Hands the match to a referee. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
-        await self._store.jobs.push_job(match, until_ms)
+    async def hand_to_referee(self, match: str, game: str, until_ms: int | None = None) -> None:
+        """Hands the match to a referee of such games. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
+        await self._store.jobs.push_job(match, until_ms, kind_of_game(game))
 
     async def setup_of(self, match: str) -> Setup | None:
         """Returns the setup with which the match was created; None if the match is not known."""

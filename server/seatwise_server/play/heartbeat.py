@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
 import structlog
 
+from seatwise_server.game_choice import GameKind
 from seatwise_server.play.lease import Lease
 from seatwise_server.play.match_ownership import MatchOwnership
 from seatwise_server.store import AppendResult, Store
@@ -42,6 +44,11 @@ class HeartbeatOwner(Protocol):
     @property
     def free_tables(self) -> int:
         """The number of further matches that the referee can take."""
+        ...
+
+    @property
+    def game_kinds(self) -> Sequence[GameKind]:
+        """The kinds of games that it plays."""
         ...
 
     def obey_order(self, order: str) -> None:
@@ -80,6 +87,7 @@ class HeartbeatSender:
                 len(self._ownership.owned_matches()),
                 owner.free_tables,
                 is_draining=owner.is_draining,
+                kinds=owner.game_kinds,
             )
         except StoreUnavailable:
             log.debug("heartbeat_missed")

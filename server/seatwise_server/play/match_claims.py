@@ -19,7 +19,7 @@ from seatwise_referee.match import Match, replay_match
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
-from seatwise_server.game_choice import GameChoice
+from seatwise_server.game_choice import GameChoice, kind_of_game
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.step_marker import GAME_FAULT_MARK, STEP_MARKER
 from seatwise_server.play.takeover import UnownedMatch
@@ -37,7 +37,12 @@ log = structlog.get_logger()
 
 
 class NotPlayedHere(Exception):
-    """The match is of a game that other referees play. They take it."""
+    """The match is of a game that other referees play; an older version has put its job into the wrong stream."""
+
+    def __init__(self, game: str, played: GameChoice) -> None:
+        super().__init__(f"it is {game}, and this referee plays games of the kind {played.value!r}")
+        self.kind = kind_of_game(game)
+        """The kind that its job should have."""
 
 
 class UnknownFormat(Exception):
@@ -101,9 +106,7 @@ class MatchClaims:
     def _require_played_here(self, meta: MatchMeta) -> None:
         game = json.loads(meta.fields["setup"]).get("game", "")
         if not self.games.includes(game):
-            raise NotPlayedHere(
-                f"it is {game}, and this referee plays games of the kind {self.games.value!r}"
-            )
+            raise NotPlayedHere(game, self.games)
 
     async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> tuple[int, list[bytes]] | None:
         """Returns the new epoch and the entries; None if the match is another owner's, or over."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ import structlog
 
 from seatwise_referee.ending import VoidReason
 from seatwise_server.background_tasks import BackgroundTasks
-from seatwise_server.game_choice import GameChoice
+from seatwise_server.game_choice import GameChoice, GameKind, kind_of_game
 from seatwise_server.play.command_queue import MatchJournal
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.distance_meter import DistanceMeters
@@ -23,7 +23,7 @@ from seatwise_server.play.match_claims import MatchClaims, NotPlayedHere, OwnedM
 from seatwise_server.play.match_logging import log_end, log_opened
 from seatwise_server.play.match_ownership import MatchOwnership
 from seatwise_server.play.no_shows import NoShowNotes, find_missed_seats
-from seatwise_server.play.seat_offers import GIVE_BACK_S, LOBBY_LOOK_S, OTHER_GAMES_S, SeatOffers
+from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
 from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
@@ -127,6 +127,11 @@ class Referee:
         """The address at which bots reach it."""
         return self.place.address
 
+    @property
+    def game_kinds(self) -> Sequence[GameKind]:
+        """The kinds of games that it plays."""
+        return self.place.games.kinds
+
     # Matches
 
     @property
@@ -158,7 +163,8 @@ class Referee:
         if free <= 0:
             await asyncio.sleep(STORE_RETRY_S)
             return
-        jobs = await self._store.jobs.take_jobs(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS)
+        most = min(free, MOST_AT_ONCE)
+        jobs = await self._store.jobs.take_jobs(self.name, most, TAKE_BLOCK_MS, self.game_kinds)
         await gather_limited(self._open_job(job) for job in jobs)
 
     async def _open_job(self, job: Job) -> None:
@@ -182,16 +188,16 @@ class Referee:
             await self._claim_and_open(unowned)
         except UnknownFormat as unknown:
             log.warning("match_of_another_version", match=match, why=str(unknown))
-            self._leave_to_others(unowned.job, GIVE_BACK_S)
+            self._leave_to_others(unowned.job, self._offers.give_back_later(unowned.job))
         except NotPlayedHere as other:
             log.debug("match_of_other_games", match=match, why=str(other))
-            self._leave_to_others(unowned.job, OTHER_GAMES_S)
+            self._leave_to_others(unowned.job, self._offers.give_back(unowned.job, other.kind))
         finally:
             self._opening.discard(match)
 
-    def _leave_to_others(self, job: Job, pause_s: float) -> None:
+    def _leave_to_others(self, job: Job, giving_back: Coroutine[None, None, None]) -> None:
         """Leaves a match to a referee that can play it. Until its job was given back, it is ignored here."""
-        leaving = self._leaving[job.match] = asyncio.create_task(self._offers.give_back_later(job, pause_s))
+        leaving = self._leaving[job.match] = asyncio.create_task(giving_back)
         leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
     async def _claim_and_open(self, unowned: UnownedMatch) -> None:
@@ -301,7 +307,8 @@ class Referee:
         while not self.is_stopping:
             try:
                 owned = await self._claims.reclaim_match(table.match.setup, table.epoch)
-                job = Job(await self._store.jobs.push_job(table.name), table.name)
+                kind = kind_of_game(table.match.setup.game)
+                job = Job(await self._store.jobs.push_job(table.name, kind=kind), table.name)
                 break
             except StoreUnavailable:
                 await asyncio.sleep(STORE_RETRY_S)

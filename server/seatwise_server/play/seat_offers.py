@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from seatwise_referee.match_state import MatchState
+from seatwise_server.game_choice import GameKind
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
@@ -22,7 +24,6 @@ UNHEARD_CHECK_S = 1.0
 MOST_UNHEARD_S = 30.0
 """The time, in seconds, after which a bot that no lobby knows counts as gone."""
 GIVE_BACK_S = 2.0
-OTHER_GAMES_S = 0.05
 """The pause before a match of other games is given back: the referee that plays them asks all the time."""
 
 
@@ -107,20 +108,20 @@ class SeatOffers:
         with suppress(StoreUnavailable):
             await self.store.no_shows.note_all_taken(seats)
 
-    async def give_back_later(self, job: Job, pause_s: float = GIVE_BACK_S) -> None:
+    async def give_back_later(self, job: Job) -> None:
         """Gives back a job whose match this version does not know; delayed, so that this referee does not take
-        it at once again.
+        it at once again. The delay varies, else the same referee might be the first one each time.
         """
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(random.uniform(GIVE_BACK_S / 2, GIVE_BACK_S))
         await self.give_back(job)
 
-    async def give_back(self, job: Job) -> None:
+    async def give_back(self, job: Job, new_kind: GameKind | None = None) -> None:
         """Puts the job back for other referees. It retries, because no other process would notice that the job
         was dropped here.
         """
         while True:
             with suppress(StoreUnavailable):
-                await self.store.jobs.give_back(job.job_id)
+                await self.store.jobs.give_back(job.job_id, new_kind)
                 return
             await asyncio.sleep(STORE_RETRY_S)
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import mmap
 import resource
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+import structlog
+
 from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_server.priority import lower_priority
 
 STEP_FILE_VARIABLE: Final = "SEATWISE_STEP_FILE"
 """The environment variable with the path of the file. Without it nothing is noted."""
@@ -24,6 +28,11 @@ GAME_FAULT_MARK: Final = "GAME_FAULT"
 SIGN_OF_LIFE_S: Final = 0.5
 """Seconds between two signs of life of the event loop."""
 
+SLOW_STEP_S: Final = 0.1
+"""A step that takes longer, in seconds of CPU, gives all later steps of the process a lower priority."""
+SLOW_GAME_NICENESS: Final = 10
+"""The niceness of a process with slow steps, so that matches of other games have priority."""
+
 _SIZE: Final = 256
 _LONGEST_NOTE: Final = 200
 _IMPORT_NOTE: Final = "import "
@@ -33,6 +42,8 @@ _SIGNS: Final = slice(_SIZE - 8, _SIZE)
 
 ResultT = TypeVar("ResultT")
 
+log = structlog.get_logger()
+
 
 class StepMarker:
     """The note of one process."""
@@ -40,6 +51,7 @@ class StepMarker:
     def __init__(self) -> None:
         self._note: mmap.mmap | None = None
         self._memory = resource.RLIM_INFINITY
+        self._has_low_priority = False
 
     def open_file(self, path: str) -> None:
         """Notes steps in this file from now on; an empty path changes nothing."""
@@ -71,7 +83,16 @@ class StepMarker:
         note = self._note
         if note is None:
             return step()
-        return self._run_noted(note, match, step)
+        began_s = time.process_time()
+        try:
+            return self._run_noted(note, match, step)
+        finally:
+            self._heed_slow_step(match, time.process_time() - began_s)
+
+    def _heed_slow_step(self, match: str, took_s: float) -> None:
+        if took_s > SLOW_STEP_S and not self._has_low_priority:
+            self._has_low_priority = lower_priority(SLOW_GAME_NICENESS)
+            log.warning("game_step_slow", match=match, cpu_s=round(took_s, 3), niceness=SLOW_GAME_NICENESS)
 
     def run_import(self, entry: str, load: Callable[[], ResultT]) -> ResultT:
         """Imports the package of an entry point, which is noted meanwhile."""

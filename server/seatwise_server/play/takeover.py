@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import structlog
 
+from seatwise_server.game_choice import GameKind
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, MatchMeta, Store
 from seatwise_server.store.errors import StoreUnavailable
@@ -72,6 +73,11 @@ class TakeoverHost(Protocol):
         ...
 
     @property
+    def game_kinds(self) -> Sequence[GameKind]:
+        """The kinds of games that it plays."""
+        ...
+
+    @property
     def open_matches(self) -> int:
         """The number of matches that are open here, or about to be."""
         ...
@@ -91,6 +97,7 @@ class Takeover:
     def __init__(self, host: TakeoverHost, store: Store) -> None:
         self._host = host
         self._name = host.name
+        self._kinds = host.game_kinds
         self._store = store
         self._watch = DeathWatch(REFEREE_LEASE_S)
         self._beats: Mapping[str, Heartbeat] = {}
@@ -127,7 +134,7 @@ class Takeover:
     async def take_over_all(self) -> None:
         """Takes over every open job that fits. Only for a store that no other process uses, so that all owners are dead."""
         self._beats = await self._store.processes.read_heartbeats()
-        for holder in await self._store.jobs.count_by_owner():
+        for holder in await self._store.jobs.count_by_owner(self._kinds):
             unowned_matches = await self._read_unowned(holder, self._host.free_tables)
             await self._open_matches(unowned_matches, lambda _: True, self._take_all_that_fit)
 
@@ -155,7 +162,7 @@ class Takeover:
         whole new lease.
         """
         last = ""
-        while jobs := await self._store.jobs.jobs_of(holder, MATCHES_PER_LOOK, last):
+        while jobs := await self._store.jobs.jobs_of(holder, MATCHES_PER_LOOK, last, self._kinds):
             if unowned_matches := await self._with_fences(jobs, holder):
                 await self._read_heartbeats()
                 await self._open_matches(unowned_matches, self._is_dead, part)
@@ -163,7 +170,7 @@ class Takeover:
 
     async def _read_heartbeats(self) -> dict[str, int]:
         """Reads all heartbeats; returns the number of jobs of each process."""
-        holders = await self._store.jobs.count_by_owner()
+        holders = await self._store.jobs.count_by_owner(self._kinds)
         loop = asyncio.get_running_loop()
         asked = loop.time()
         self._beats = await self._store.processes.read_heartbeats()
@@ -173,7 +180,9 @@ class Takeover:
 
     async def _read_unowned(self, holder: str, most: int) -> list[UnownedMatch]:
         """Returns the matches whose jobs this process took, without those that are open here."""
-        return await self._with_fences(await self._store.jobs.jobs_of(holder, most), holder)
+        return await self._with_fences(
+            await self._store.jobs.jobs_of(holder, most, kinds=self._kinds), holder
+        )
 
     async def _with_fences(self, held: Sequence[Job], holder: str) -> list[UnownedMatch]:
         jobs = [job for job in held if not self._host.has_match(job.match)]
@@ -213,7 +222,11 @@ class Takeover:
 
     def _own_share(self, unowned_matches: Sequence[UnownedMatch]) -> Sequence[UnownedMatch]:
         """Returns this referee's share of the matches, which all live referees compute alike."""
-        living = {name: beat.free for name, beat in self._beats.items() if not self._is_dead(name)}
+        living = {
+            name: beat.free
+            for name, beat in self._beats.items()
+            if not self._is_dead(name) and set(self._kinds) & set(beat.kinds)
+        }
         return share_of(unowned_matches, {**living, self._name: self._host.free_tables}, self._name)
 
     def _take_all_that_fit(self, unowned_matches: Sequence[UnownedMatch]) -> Sequence[UnownedMatch]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise_server import resources
 from seatwise_server.ladder.ladder_settings import ladder_lease
@@ -15,14 +13,13 @@ from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.services.request_limits import check_text
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
+from seatwise_server.store.jobs import is_job_id
 from seatwise_server.timings import REFEREE_LEASE_S, REFEREE_SHOWN_SILENT_MS
 
 LONGEST_VOID_REASON = 200
 MATCH_LEASE_MS = int(REFEREE_LEASE_S * 1000)
 HOUSE_BOTS = "house-bots"
 """The name of the lease to run the house bots, which one process has at a time."""
-_JOB_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
-"""Redis has no ids with more digits, and answers them with an error of its own."""
 
 
 class AdminService:
@@ -41,10 +38,10 @@ class AdminService:
         self, caller: Caller, request: pb.ListLiveMatchesRequest
     ) -> pb.ListLiveMatchesResponse:
         """See admin_service.proto. A page token is the id of the last job shown."""
-        if request.page_token and not _JOB_ID.fullmatch(request.page_token):
+        if request.page_token and not is_job_id(request.page_token):
             raise bad_page_token()
         size = page_size(request.page_size)
-        jobs = await self._store.jobs.list_page(size + 1, request.page_token or "-")
+        jobs = await self._store.jobs.list_page(size + 1, request.page_token)
         matches = [_live_match(job, await self._store.journal.read_fence(job.match)) for job in jobs[:size]]
         token = jobs[size - 1].job_id if len(jobs) > size else ""
         return pb.ListLiveMatchesResponse(matches=matches, next_page_token=token)

@@ -12,6 +12,7 @@ from seatwise.v1.admin_service_pb2 import MatchFault
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.play.delivery import logged_result_of
@@ -233,7 +234,8 @@ class MatchAudit:
         """
         assert it.meta
         if it.fence or "abort" in it.meta.fields:
-            await self._store.jobs.push_job(it.match)
+            game = json.loads(it.meta.fields["setup"])["game"]
+            await self._store.jobs.push_job(it.match, kind=kind_of_game(game))
         elif queue == CREATED:
             await self._store.queues.enter_queue(CREATED, it.match)
         else:

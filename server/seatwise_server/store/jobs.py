@@ -1,26 +1,45 @@
 """Match jobs for referees.
 
 A job tells referees that a match needs an owner, and names the referee that took it. It is no lease: the fence
-of the match decides who owns it.
+of the match decides who owns it. Games from outside have a stream of their own: a referee that is slow with them never
+holds the job of another match.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from redis.exceptions import ResponseError
 
+from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, as_pairs, call, call_blocking
+from seatwise_server.store.redis.client import (
+    LONGEST_BLOCK_MS,
+    RedisClient,
+    as_pairs,
+    call,
+    call_blocking,
+    call_many,
+)
 
 GROUP = "referees"
 
 _HELD_AT_ONCE = 1_000
+_JOB_ID = re.compile(r"(?:hosted:)?[0-9]{1,19}-[0-9]{1,19}")
+"""Redis has no ids with more digits, and answers them with an error of its own."""
+
+
+_STREAMS = {GameKind.OWN: keys.JOB_STREAM, GameKind.HOSTED: keys.HOSTED_JOB_STREAM}
+_PREFIXES = {GameKind.OWN: "", GameKind.HOSTED: "hosted:"}
+"""The text before the id of a job in its stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +50,26 @@ class Job:
     match: str
 
 
+def is_job_id(text: str) -> bool:
+    """Whether this may be the id of a job."""
+    return _JOB_ID.fullmatch(text) is not None
+
+
 class Jobs:
-    """The one stream of match jobs."""
+    """The streams of match jobs, one for each kind of games."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def push_job(self, match: str, until_ms: int | None = None) -> str:
+    async def push_job(self, match: str, until_ms: int | None = None, kind: GameKind = GameKind.OWN) -> str:
         """Returns the id of the match's job, and creates the job if there is none; a match whose job is done
-        gets a new one.
+        gets a new one. `kind` says to whose games the match belongs.
 
         Raises ProposalExpired if there is none and it is `until_ms`, in milliseconds of Redis's clock, or
         later.
         """
-        args = (match,) if until_ms is None else (match, until_ms)
-        answer = await scripts.run_script(
-            self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], *args
-        )
+        args = (match, _PREFIXES[kind]) if until_ms is None else (match, _PREFIXES[kind], until_ms)
+        answer = await scripts.run_script(self._client, "job_push", [_STREAMS[kind], keys.JOB_MARKERS], *args)
         if answer is None:
             raise ProposalExpired(match)
         return str(answer.decode())
@@ -56,77 +78,137 @@ class Jobs:
         """Whether the match has a job that is not done, taken or not."""
         return bool(await call(self._client, "HEXISTS", keys.JOB_MARKERS, match))
 
-    async def take_jobs(self, consumer: str, count: int, block_ms: int) -> list[Job]:
+    async def take_jobs(
+        self, consumer: str, count: int, block_ms: int, kinds: Sequence[GameKind] = ALL_KINDS
+    ) -> list[Job]:
         """Takes jobs that no referee has taken, waiting at most 5 s for the first; empty if none came.
 
         A job whose reply was lost on the way is not given out again: `jobs_of` finds it.
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
-        how = ("COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
-        command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
-        answer = await self._in_group(lambda: call_blocking(self._client, *command))
-        return [job for _, found in as_pairs(answer or []) for job in _parse_jobs(found)]
+        streams = [_STREAMS[kind] for kind in kinds] + [">"] * len(kinds)
+        how: list[str | int] = ["COUNT", count, "BLOCK", block, "STREAMS", *streams]
+        command = ["XREADGROUP", "GROUP", GROUP, consumer, *how]
+        answer = await self._in_group(lambda: call_blocking(self._client, *command), kinds)
+        kind_of = {_STREAMS[kind]: kind for kind in kinds}
+        jobs = [
+            job
+            for stream, found in as_pairs(answer or [])
+            for job in _parse_jobs(found, kind_of[stream.decode()])
+        ]
+        for job in jobs[count:]:  # Redis counts in each stream
+            await self.give_back(job.job_id)
+        return jobs[:count]
 
-    async def count_by_owner(self) -> dict[str, int]:
+    async def count_by_owner(self, kinds: Sequence[GameKind] = ALL_KINDS) -> dict[str, int]:
         """Returns the number of unfinished jobs of each consumer that has taken some."""
-        summary = await self._in_group(lambda: call(self._client, "XPENDING", keys.JOB_STREAM, GROUP))
-        return {row["name"].decode(): int(row["pending"]) for row in summary["consumers"]}
+        counts: Counter[str] = Counter()
+        for kind in kinds:
+            summary = await self._in_group(
+                partial(call, self._client, "XPENDING", _STREAMS[kind], GROUP), [kind]
+            )
+            counts.update({row["name"].decode(): int(row["pending"]) for row in summary["consumers"]})
+        return dict(counts)
 
-    async def list_page(self, count: int, after_id: str = "-") -> list[Job]:
-        """Returns jobs, taken or not, oldest first, after the last one of the previous page."""
-        start = after_id if after_id == "-" else f"({after_id}"
-        return _parse_jobs(await call(self._client, "XRANGE", keys.JOB_STREAM, start, "+", "COUNT", count))
+    async def list_page(self, count: int, after_id: str = "") -> list[Job]:
+        """Returns jobs, taken or not, after the last one of the previous page: those of our own games first, oldest first."""
+        jobs: list[Job] = []
+        for kind, start in _kinds_after(after_id, ALL_KINDS):
+            how = (start, "+", "COUNT", count - len(jobs))
+            jobs += _parse_jobs(await call(self._client, "XRANGE", _STREAMS[kind], *how), kind)
+            if len(jobs) >= count:
+                break
+        return jobs
 
-    async def count_unfinished(self) -> int:
+    async def count_unfinished(self, kinds: Sequence[GameKind] = ALL_KINDS) -> int:
         """Returns the number of unfinished jobs, taken or not."""
-        return int(await call(self._client, "XLEN", keys.JOB_STREAM))
+        lengths = await call_many(self._client, [("XLEN", _STREAMS[kind]) for kind in kinds])
+        return sum(map(int, lengths))
 
     async def count_not_taken(self) -> int:
         """Returns the number of jobs that no referee has taken."""
         return max(0, await self.count_unfinished() - sum((await self.count_by_owner()).values()))
 
-    async def jobs_of(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
-        """Returns unfinished jobs that the consumer has taken, oldest first; they stay the consumer's."""
-        args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
-        found = await self._in_group(
-            lambda: scripts.run_script(self._client, "job_held", [keys.JOB_STREAM], *args)
-        )
-        return [Job(job_id.decode(), match.decode()) for job_id, match in _parse_pairs(found)]
+    async def jobs_of(
+        self,
+        consumer: str,
+        count: int = _HELD_AT_ONCE,
+        after_id: str = "",
+        kinds: Sequence[GameKind] = ALL_KINDS,
+    ) -> list[Job]:
+        """Returns unfinished jobs that the consumer has taken, of each kind the oldest first; they stay the consumer's."""
+        jobs: list[Job] = []
+        for kind, start in _kinds_after(after_id, kinds):
+            args = (GROUP, consumer, count - len(jobs), start)
+            found = await self._in_group(
+                partial(scripts.run_script, self._client, "job_held", [_STREAMS[kind]], *args), [kind]
+            )
+            jobs += [
+                Job(f"{_PREFIXES[kind]}{at.decode()}", match.decode()) for at, match in _parse_pairs(found)
+            ]
+            if len(jobs) >= count:
+                break
+        return jobs
 
     async def move_job(self, job_id: str, dead: str, consumer: str) -> bool:
         """Moves a job from a dead consumer to this one; returns False if the job is done. Repeatable."""
-        args = (GROUP, dead, consumer, job_id)
+        kind, at = _split_id(job_id)
+        args = (GROUP, dead, consumer, at)
         return bool(
             await self._in_group(
-                lambda: scripts.run_script(self._client, "job_move", [keys.JOB_STREAM], *args)
+                lambda: scripts.run_script(self._client, "job_move", [_STREAMS[kind]], *args), [kind]
             )
         )
 
-    async def give_back(self, job_id: str) -> bool:
-        """Puts the job back for other referees, because its consumer cannot do it. Returns False if it is done."""
-        named = [keys.JOB_STREAM, keys.JOB_MARKERS]
-        return bool(await scripts.run_script(self._client, "job_return", named, GROUP, job_id))
+    async def give_back(self, job_id: str, new_kind: GameKind | None = None) -> bool:
+        """Puts the job back for other referees, because its consumer cannot do it. Returns False if it is done.
+
+        `new_kind` corrects a job that an older version has put into the wrong stream.
+        """
+        kind, at = _split_id(job_id)
+        to = new_kind or kind
+        named = [_STREAMS[kind], keys.JOB_MARKERS, _STREAMS[to]]
+        return bool(await scripts.run_script(self._client, "job_return", named, GROUP, at, _PREFIXES[to]))
 
     async def finish_job(self, job_id: str) -> bool:
         """Finishes the job for good; returns False if it was finished before."""
-        named = [keys.JOB_STREAM, keys.JOB_MARKERS]
-        return bool(await scripts.run_script(self._client, "job_done", named, GROUP, job_id))
+        kind, at = _split_id(job_id)
+        named = [_STREAMS[kind], keys.JOB_MARKERS]
+        return bool(await scripts.run_script(self._client, "job_done", named, GROUP, at))
 
-    async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """Calls `ask`; if the consumer group does not exist yet, creates it and calls `ask` again."""
+    async def _in_group(self, ask: Callable[[], Awaitable[Any]], kinds: Sequence[GameKind]) -> Any:
+        """Calls `ask`; if a consumer group of these streams does not exist yet, creates it and calls `ask` again."""
         try:
             return await ask()
         except ResponseError as error:
             if not str(error).startswith("NOGROUP"):
                 raise
-        with contextlib.suppress(ResponseError):  # another process created it first
-            await call(self._client, "XGROUP CREATE", keys.JOB_STREAM, GROUP, "0", "MKSTREAM")
+        for kind in kinds:
+            with contextlib.suppress(ResponseError):  # another process created it first
+                await call(self._client, "XGROUP CREATE", _STREAMS[kind], GROUP, "0", "MKSTREAM")
         return await ask()
 
 
-def _parse_jobs(found: Any) -> list[Job]:
+def _split_id(job_id: str) -> tuple[GameKind, str]:
+    """Returns the kind of a job, and its id in the stream."""
+    before, _, at = job_id.rpartition(":")
+    return (GameKind.HOSTED if before else GameKind.OWN), at
+
+
+def _kinds_after(after_id: str, kinds: Sequence[GameKind]) -> list[tuple[GameKind, str]]:
+    """Returns the streams that a page may have jobs of, each with the place where to begin: after this job, or at the beginning."""
+    if not after_id:
+        return [(kind, "-") for kind in kinds]
+    first, at = _split_id(after_id)
+    return [(kind, f"({at}" if kind is first else "-") for kind in kinds[kinds.index(first) :]]
+
+
+def _parse_jobs(found: Any, kind: GameKind) -> list[Job]:
     """Parses jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
-    return [Job(job_id.decode(), as_pairs(fields)[0][1].decode()) for job_id, fields in found]
+    return [
+        Job(f"{_PREFIXES[kind]}{job_id.decode()}", as_pairs(fields)[0][1].decode())
+        for job_id, fields in found
+    ]
 
 
 def _parse_pairs(flat: Any) -> list[tuple[Any, Any]]:

@@ -62,10 +62,13 @@ MATCH_SETS_VERSION = "seatwise:{matches}:sets-version"
 """The version of the sets that was built last; absent if none was built."""
 
 JOB_STREAM = "seatwise:{jobs}:stream"
-"""The stream of match jobs."""
+"""The stream of jobs of matches of our own games."""
+
+HOSTED_JOB_STREAM = "seatwise:{jobs}:hosted"
+"""The stream of jobs of matches of games from outside."""
 
 JOB_MARKERS = "seatwise:{jobs}:open"
-"""Hash from each match with an open job to the id of that job."""
+"""Hash from each match with an open job to the id of that job, with `hosted:` before it if it is in that stream."""
 
 PROCESS_INDEX = "seatwise:{processes}:index"
 """Sorted set of processes by the time of their last heartbeat."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import (
@@ -44,6 +46,8 @@ class Heartbeat:
     """The time of its last heartbeat, on Redis's clock; only for display."""
     has_died: bool = False
     """Whether its parent saw it die."""
+    kinds: tuple[GameKind, ...] = ALL_KINDS
+    """The kinds of games that it plays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,27 @@ class Processes:
         self._client = client
 
     async def write_heartbeat(
-        self, process: str, address: str, tables: int = 0, free: int = 0, *, is_draining: bool = False
+        self,
+        process: str,
+        address: str,
+        tables: int = 0,
+        free: int = 0,
+        *,
+        is_draining: bool = False,
+        kinds: Sequence[GameKind] = ALL_KINDS,
     ) -> int:
         """Writes one heartbeat, to be called once a second; returns the heartbeat's count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
-        facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
+        facts: dict[str, str | int] = {
+            "address": address,
+            "tables": tables,
+            "free": free,
+            "draining": int(is_draining),
+            "kinds": " ".join(kinds),
+        }
+        pairs = itertools.chain.from_iterable(facts.items())
         return int(
-            await scripts.run_script(self._client, "process_beat", named, process, PROCESSES_KEPT_MS, *facts)
+            await scripts.run_script(self._client, "process_beat", named, process, PROCESSES_KEPT_MS, *pairs)
         )
 
     async def deregister_process(self, process: str, *, is_dead: bool = False) -> bool:
@@ -126,13 +144,14 @@ class Processes:
         return [Order(order_id.decode(), fields[b"o"]) for order_id, fields in found]
 
 
-_FACTS = ("count", "address", "left", "tables", "free", "draining")
+_FACTS = ("count", "address", "left", "tables", "free", "draining", "kinds")
 
 
 def _parse_heartbeat(
     beat_ms: int, count: bytes, address: bytes | None, left: bytes | None, *facts: bytes | None
 ) -> Heartbeat:
-    tables, free, draining = (int(fact or 0) for fact in facts)
+    *numbers, kinds = facts
+    tables, free, draining = (int(fact or 0) for fact in numbers)
     return Heartbeat(
         int(count),
         (address or b"").decode(),
@@ -142,6 +161,7 @@ def _parse_heartbeat(
         bool(draining),
         beat_ms,
         left == _DEAD.encode(),
+        tuple(kind for kind in GameKind if kinds is None or kind.encode() in kinds.split()),
     )
 
 
