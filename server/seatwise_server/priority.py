@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-_GROUP: Final = Path("/proc/self/autogroup")
+_AUTOGROUP: Final = Path("/proc/self/autogroup")
 """Linux shares cores between sessions first, and heeds a niceness only within a session: sched(7), "The autogroup feature"."""
 
 
@@ -16,10 +16,10 @@ def lower_priority(niceness: int) -> bool:
     Returns False if the session could not be changed now. The kernel lets only one process do so every 0.1 s: try again later.
     """
     os.nice(max(0, niceness - os.getpriority(os.PRIO_PROCESS, 0)))
-    if os.getsid(0) != os.getpid() or not _GROUP.exists():
+    if os.getsid(0) != os.getpid() or not _AUTOGROUP.exists():
         return True
     try:
-        _GROUP.write_text(str(niceness))
+        _AUTOGROUP.write_text(str(niceness))
     except OSError:
         return False
     return True

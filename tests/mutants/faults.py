@@ -1009,8 +1009,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a process steps back only within its own session",
         "server/seatwise_server/priority.py",
-        "        _GROUP.write_text(str(niceness))\n",
-        "        _GROUP.read_text()\n",
+        "        _AUTOGROUP.write_text(str(niceness))\n",
+        "        _AUTOGROUP.read_text()\n",
         ("tests/server/test_priority.py",),
     ),
     Fault(
