@@ -225,8 +225,8 @@ class _Server:
     async def _open_roles(self, common: Common, http_address: str) -> None:
         """Starts all roles: adds their services, then starts their tasks, and opens the port last."""
         roles = self._config.roles
-        lobby = LobbyRole(common) if "lobby" in roles else None
         referee = RefereeRole(common) if "referee" in roles else None
+        lobby = LobbyRole(common, referee.referee if referee else None) if "lobby" in roles else None
         wake = lobby.pairing.wake_pairing if lobby else _wake_no_lobby
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
         self._roles = [role for role in (lobby, referee, gateway) if role]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seatwise_server.config import EVERYWHERE, Config, address_from_here
+from seatwise_server.examination.examiner import Examiner
 from seatwise_server.house import HouseLink, house_bots, list_house, run_house_bots
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
@@ -184,13 +185,19 @@ class RefereeRole:
 class LobbyRole:
     """The lobby: it knows which bots attend and wait, and seats them in matches."""
 
-    def __init__(self, common: Common) -> None:
+    def __init__(self, common: Common, referee: Referee | None = None) -> None:
+        """`referee` is that of the same process, if there is one: there the lobby can examine bots."""
         seating = Seating(common.store, common.durability)
         house = house_bots(common.config.house_names) if common.config.house_bots else {}
         self.ladders = LadderHost(common.store, common.name)
         limits = _owner_limits(common.config)
         self.pairing = Pairing(common.store, seating, house, self.ladders, limits)
-        self.lobby = Lobby(common.name, common.store, self.pairing, common.lag.broke_links, limits)
+        examiner = None
+        if referee is not None:
+            place = referee.place
+            examiner = Examiner(common.store, referee.intake.examined, place.address, place.ws_address)
+        broke_links = common.lag.broke_links
+        self.lobby = Lobby(common.name, common.store, self.pairing, broke_links, limits, examiner)
         self._common = common
 
     is_full = False

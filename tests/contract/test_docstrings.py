@@ -12,7 +12,19 @@ from prose.public_functions import PublicFunction, public_functions
 ROOT = Path(__file__).parents[2]
 DESCRIBING = sorted(
     ROOT / "server" / "seatwise_server" / folder
-    for folder in ("embedded", "lobby", "pages", "play", "rest", "rpc", "services", "store", "tls", "ws")
+    for folder in (
+        "embedded",
+        "examination",
+        "lobby",
+        "pages",
+        "play",
+        "rest",
+        "rpc",
+        "services",
+        "store",
+        "tls",
+        "ws",
+    )
 )
 """Folders in which a docstring says what a function does: "Returns the view". Elsewhere it begins: "Return the view"."""
 

@@ -56,9 +56,11 @@ def imported(path: Path, *, only_at_once: bool = False) -> Iterator[str]:
 
 
 OF_TRAINING = ("gymnasium", "numpy", "pettingzoo", "pyspiel")
-OPTIONAL = {"link/web_socket_wire.py": ("picows",), "mcp_server.py": ("mcp",)} | {
-    path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")
-}
+OPTIONAL = {
+    "link/web_socket_wire.py": ("picows",),
+    "mcp_server.py": ("mcp",),
+    "bot_certificate.py": ("cryptography",),
+} | {path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")}
 """Modules that are imported only where their extra is wanted; link/transports.py says what to install."""
 
 

@@ -6,7 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from seatwise.codec import MalformedMove
 from seatwise.doctor.examined_bot import ExaminedBot
@@ -15,7 +15,6 @@ from seatwise.doctor.scripted_server import (
     NothingCame,
     ScriptedLobby,
     ScriptedReferee,
-    ScriptedServer,
     Transcript,
 )
 from seatwise.kits.codecs import CODECS
@@ -99,18 +98,37 @@ class ScriptedMatch:
         return update
 
 
+class StreamSource(Protocol):
+    """A server that hands out the streams of the bot: a `ScriptedServer`, or a real one that examines the bot."""
+
+    lobbies: asyncio.Queue[Any]
+    referees: asyncio.Queue[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedNames:
+    """The names and addresses in the offers of an examination."""
+
+    bot: str = EXAMINED
+    match_prefix: str = "doctor"
+    address: str = ""
+    ws_address: str = ""
+
+
 class Examination:
-    """One check: a fresh bot, and the server that the check directs."""
+    """One check: a bot, and the server that the check directs."""
 
     def __init__(
         self,
-        server: ScriptedServer,
+        server: StreamSource,
         bot: ExaminedBot,
         transcript: Transcript,
         patience_s: float,
         positions: int = 200,
+        names: OfferedNames | None = None,
     ) -> None:
         self.server = server
+        self._names = names or OfferedNames()
         self.bot = bot
         self.transcript = transcript
         self.patience_s = patience_s
@@ -121,7 +139,8 @@ class Examination:
         self.measured = Measurements()
         self.lobby: ScriptedLobby
         self._referee: ScriptedReferee | None = None
-        self._matches = 0
+        self.matches: list[ScriptedMatch] = []
+        """All matches so far."""
 
     # The lobby
 
@@ -140,9 +159,10 @@ class Examination:
     ) -> None:
         """Offer a seat."""
         bots = [OPPONENT, OPPONENT]
-        bots[match.seat] = EXAMINED
+        bots[match.seat] = self._names.bot
         offer = lobby_service_pb2.SeatOffer(
-            match=match.name, seat=match.seat, epoch=epoch, bots=bots, game=f"games/{GAME}", address=address,
+            match=match.name, seat=match.seat, epoch=epoch, bots=bots, game=f"games/{GAME}",
+            address=address or self._names.address, ws_address="" if address else self._names.ws_address,
             commitment=sha256(SEED).digest(), options={"rounds": "4"},
             time_control=time_control_pb2.TimeControl(
                 free_ms={"card": 1000, "arrange": 1000}, bank_ms=10_000, setup_ms=10_000, grace_ms=50, max_strikes=3,
@@ -156,8 +176,9 @@ class Examination:
 
     def new_match(self, seat: int = 0) -> ScriptedMatch:
         """Return a new match in which the bot has this seat."""
-        self._matches += 1
-        return ScriptedMatch(self.chance, f"doctor-{self._matches}", seat)
+        name = f"{self._names.match_prefix}-{len(self.matches) + 1}"
+        self.matches.append(ScriptedMatch(self.chance, name, seat))
+        return self.matches[-1]
 
     async def seat_bot(self, seat: int = 0) -> ScriptedMatch:
         """Offer a seat of a new match, and wait until the bot sits down."""
@@ -185,7 +206,7 @@ class Examination:
             )
         return self._referee
 
-    def direct_referee_of(self, other: ScriptedServer) -> None:
+    def direct_referee_of(self, other: StreamSource) -> None:
         """Direct the referee of another server from now on."""
         self.server.referees, self._referee = other.referees, None
 

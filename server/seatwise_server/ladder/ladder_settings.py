@@ -28,6 +28,8 @@ class Ladder:
     time_control: TimeControl
     owners_together: bool = False
     """Whether two bots of one owner may sit at the same table of three or four."""
+    certificate_required: bool = False
+    """Whether a bot plays only with a certificate of its version in which every check is passed."""
 
     @property
     def pairing_rules(self) -> PairingRules:
@@ -44,6 +46,8 @@ class Ladder:
                 "options": dict(self.options.items()),
                 "time_control": self.time_control.to_json(),
                 "owners_together": self.owners_together,
+                # Not written where it is False: ladders of older versions have the same bytes, and older versions read ours.
+                **({"certificate_required": True} if self.certificate_required else {}),
             }
         )
 

@@ -17,6 +17,7 @@ from seatwise_server.store.access_tokens import (
 from seatwise_server.store.attendance import Attendance, Attendances, Replaced
 from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
 from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
+from seatwise_server.store.certificates import Certificates, StoredCertificate
 from seatwise_server.store.credentials import Credential, Credentials
 from seatwise_server.store.deliveries import Deliveries, EndedMatch
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
@@ -60,6 +61,7 @@ __all__ = [
     "AuditLog",
     "BotPage",
     "Bots",
+    "Certificates",
     "Credential",
     "Credentials",
     "DealSets",
@@ -117,6 +119,7 @@ __all__ = [
     "Shown",
     "Store",
     "StoredAccessToken",
+    "StoredCertificate",
     "StoredInvite",
     "StoredMatchPage",
     "StoredOwner",
@@ -153,6 +156,7 @@ class Store:
     ladders: Ladders
     leagues: Leagues
     deliveries: Deliveries
+    certificates: Certificates
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
@@ -180,4 +184,5 @@ class Store:
             Ladders(client),
             Leagues(client),
             Deliveries(client),
+            Certificates(client),
         )
