@@ -1267,6 +1267,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_pages.py::test_another_site_cannot_send_the_form",),
     ),
     Fault(
+        "pages: tokens of operators may be guessed as fast as one likes",
+        "server/seatwise_server/pages/operator_pages.py",
+        "self._tries.take_units(network, 1)",
+        "self._tries.take_units(network, 0)",
+        ("tests/server/test_pages.py::test_after_too_many_tries_to_log_in_an_address_waits",),
+    ),
+    Fault(
         "pages: any token opens the page of operators",
         "server/seatwise_server/pages/operator_pages.py",
         "        except Refusal as refusal:\n            return _login_page(request, f",

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from harness import House, dealt
@@ -15,6 +15,7 @@ from harness.ladder import Rung
 from harness.page_size import LARGEST_PAGE, packed_size
 from harness.table import Chair, Table
 from seasons.one_season import league_of
+from starlette.requests import Request
 
 from seatwise.async_client import AsyncClient
 from seatwise.replay import read_replay
@@ -26,15 +27,19 @@ from seatwise_server.pages import live_frames, static_files
 from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
 from seatwise_server.pages.league_page import LeagueFigures, schedule_rows
 from seatwise_server.pages.league_schedule import plan_league
+from seatwise_server.pages.operator_pages import OperatorPages
 from seatwise_server.pages.operator_sessions import MOST_SESSIONS, SESSION_S, OperatorSessions
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.token_buckets import TokenBuckets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from harness import HttpAnswer
     from harness.http import HttpConnection
+
+    from seatwise_server.pages.page_calls import PageCalls
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -398,6 +403,41 @@ async def test_no_other_token_opens_the_page_of_operators(http_house: House) -> 
             assert "set-cookie" not in answer.headers
             assert "You are not logged in" in check_page(answer, 403).text
         assert "Referees" not in check_page(await http.get("/operators", cookie="seatwise_operator=x")).text
+
+
+async def test_after_too_many_tries_to_log_in_an_address_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = cast("PageCalls", WrongTokenCalls())
+    pages = OperatorPages(calls, lambda: True, cast("Any", None))
+    monkeypatch.setattr(pages, "_tries", TokenBuckets(1 / 60, 2, lambda: 0.0))
+    for _ in range(2):
+        assert (await pages.log_in(wrong_token_form(), [])).status_code == 403
+    with pytest.raises(Refusal, match="try again in 60 s"):
+        await pages.log_in(wrong_token_form(), [])
+
+
+class WrongTokenCalls:
+    """The calls of somebody whose tokens are all unknown."""
+
+    async def call(self, _method: str, **_: Any) -> Any:
+        raise Refusal("TOKEN_UNKNOWN", "this token is unknown")
+
+
+def wrong_token_form() -> Request:
+    given = {"host": "test", "origin": "http://test", "content-type": "application/x-www-form-urlencoded"}
+    headers = [(name.encode(), value.encode()) for name, value in given.items()]
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"token=wrong"}
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/operators",
+        "headers": headers,
+        "scheme": "http",
+        "query_string": b"",
+    }
+    return Request(scope | {"client": ("127.0.0.1", 1)}, receive)
 
 
 async def test_another_site_cannot_send_the_form(http_house: House) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -17,12 +19,16 @@ from seatwise_server.pages.operator_sessions import (
     OperatorSessions,
     session_cookie,
 )
-from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.page_calls import PageCalls, peer_of_page
 from seatwise_server.pages.page_forms import check_own_page, read_form
 from seatwise_server.pages.page_responses import page_response, render_page
 from seatwise_server.refusal import Refusal
+from seatwise_server.services.read_budget import network_of
+from seatwise_server.token_buckets import TokenBuckets
 
 LISTED_TABLES = 100
+LOGINS_PER_MINUTE = 20
+"""Tries to log in that one address may make in a minute: nobody tries out tokens here."""
 _LIST_REFEREES = "AdminService/ListReferees"
 
 
@@ -40,6 +46,7 @@ class OperatorPages:
         self._read_depths = read_depths
         self._is_ready = is_ready
         self._sessions = OperatorSessions()
+        self._tries = TokenBuckets(LOGINS_PER_MINUTE / 60, LOGINS_PER_MINUTE, time.monotonic)
 
     async def answer(self, request: Request, _values: list[str]) -> Response:
         """Returns the page of operators, or the form to log in."""
@@ -55,17 +62,29 @@ class OperatorPages:
             return _login_page(request, str(refusal))
 
     async def log_in(self, request: Request, _values: list[str]) -> Response:
-        """Begins a session if the token may read what only operators may."""
+        """Begins a session if the token may read what only operators may. Raises `Refusal` after too many tries."""
         check_own_page(request)
         if not _is_private_connection(request):
             return _login_page(request)
         token = (await read_form(request)).get("token", "").strip()
+        self._check_rate(network_of(peer_of_page()))
         try:
             await self._calls.call(_LIST_REFEREES, token=token or None)
         except Refusal as refusal:
             return _login_page(request, f"You are not logged in: {refusal}.")
         value = self._sessions.begin_session(token)
         return _go_to_operators(session_cookie(value, is_secure=request.url.scheme == "https"))
+
+    def _check_rate(self, network: str) -> None:
+        """Counts a try, whether its token is right or wrong. Raises `Refusal` if this network has made too many."""
+        wait_s = math.ceil(self._tries.measure_wait(network, 1))
+        if wait_s > 0:
+            raise Refusal(
+                "RATE_EXCEEDED",
+                f"too many tries to log in came from your address; try again in {wait_s} s",
+                retry_after=str(wait_s),
+            )
+        self._tries.take_units(network, 1)
 
     async def log_out(self, request: Request, _values: list[str]) -> Response:
         """Ends the session."""
