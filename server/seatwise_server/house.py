@@ -53,6 +53,8 @@ SEARCHING: Final = frozenset(sample for kit in KITS.values() for sample in kit.s
 """The samples that search. They have a process of their own, with a limit on its share of the machine."""
 SEARCH_SHARE: Final = 0.25
 """The share of all cores that searching house bots may take together."""
+KIND_OF_SEARCHING: Final = 2
+"""The number of the kind `search` in the protocol's `BotKind`."""
 OWNER = "house"
 HOUSE_END_S = 3.0
 HOUSE_WORK = "house-bots"
@@ -223,6 +225,8 @@ async def _token(store: Store, house_bot: HouseBot) -> str:
         await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:
         log.debug("house_bot_known", bot=house_bot.name)
+    if house_bot.sample in SEARCHING:
+        await store.bots.suggest_kind(house_bot.bot, KIND_OF_SEARCHING)
     issued = await store.bots.rotate_token(house_bot.bot)
     assert issued.token
     return issued.token

@@ -71,6 +71,9 @@ async def test_a_good_bot_gets_a_signed_certificate_that_opens_its_ladder(
     asked = ["verify", str(tmp_path / "bot.json"), "--server", house.address]
     assert await asyncio.to_thread(main, asked) == 0
     assert f"{bot.bot}: all 15 checks passed" in capsys.readouterr().out
+    shown_to_people = ["bots", "show", bot.bot, "--address", house.address]
+    assert await asyncio.to_thread(main, shown_to_people) == 0
+    assert "15 of 15 checks passed, 20" in capsys.readouterr().out
     attending = await bot.attend([ladder.name])
     await attending.welcome()
     assert not examiner_of(house)._examined

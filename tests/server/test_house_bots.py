@@ -11,6 +11,7 @@ import pytest
 from seatwise.building import Thought
 from seatwise.samples.ubongo_patient import LONGEST_LOOK_MS, LOOK_STEP_MS, PatientBuilder
 from seatwise.ubongo import Call, OfferEnd
+from seatwise.v1 import bot_pb2
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_server import house, house_process
@@ -39,6 +40,23 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
     running.cancel()
     await asyncio.wait({running})
     assert running.cancelled()
+
+
+async def test_house_bots_that_search_say_so_unless_somebody_has_said_another_kind(store: Store) -> None:
+    searching, greedy = (
+        next(
+            each
+            for each in (*house.OTHER_HOUSE, *house.DEFAULT_HOUSE)
+            if (each.sample in house.SEARCHING) == searches
+        )
+        for searches in (True, False)
+    )
+    for each in (searching, greedy):
+        await house._token(store, each)
+    assert await store.bots.kinds_of([searching.bot, greedy.bot]) == (bot_pb2.BOT_KIND_SEARCH, 0)
+    await store.bots.set_kind(searching.bot, bot_pb2.BOT_KIND_LEARNED)
+    await house._token(store, searching)
+    assert await store.bots.kinds_of([searching.bot]) == (bot_pb2.BOT_KIND_LEARNED,)
 
 
 async def test_a_paced_bot_takes_as_long_as_it_says_so_that_a_person_can_play(

@@ -172,6 +172,10 @@ class Bots:
         else:
             await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
 
+    async def suggest_kind(self, bot: str, kind: int) -> None:
+        """Notes the kind of the bot, like `set_kind`, unless somebody has said one. Repeatable."""
+        await call(self._client, "HSETNX", keys.BOT_KIND_INDEX, bot, kind)
+
     async def kinds_of(self, bots: Sequence[str]) -> tuple[int, ...]:
         """Returns the kind of each of these bots; 0 where nobody has said it."""
         answers = await call(self._client, "HMGET", keys.BOT_KIND_INDEX, *bots) if bots else []
