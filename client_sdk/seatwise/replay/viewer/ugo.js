@@ -76,7 +76,7 @@ function drawTable(frame, names) {
     const card = trick.cards[(seat - trick.leader + seats) % seats], isWinner = trick.winner === seat;
     const role = [seat === trick.leader ? "led" : "", isWinner ? "won" : ""].filter(Boolean).join(", ");
     return group(seat * 88, 0, "",
-      shape("title", {}, name), label(44, 14, shorten(name, 11), frame.asked.includes(seat) ? "name asked" : "name"),
+      shape("title", {}, name), label(44, 14, shorten(name, 10), frame.asked.includes(seat) ? "name asked" : "name"),
       shape("rect", { x: 27, y: 22, width: 34, height: 48, rx: 6, class: isWinner ? "slot won" : "slot" }),
       card ? [drawUgoCard(card, 29, 24)] : [], label(44, 86, role, "small"));
   });
