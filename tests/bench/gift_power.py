@@ -1,9 +1,10 @@
 """How often gifts of a few points are found by the cards that give them: seasons of UGO! that are drawn from judged matches.
 
-    python tests/bench/gift_power.py [--matches N] [--seasons N]
+    python tests/bench/gift_power.py [--matches N] [--friends N] [--seasons N] [--deals N]
 
 Matches of `greedy` with 0 to 50 % random cards are played and judged as `seatwise league gifts` judges them. Each match of a season is
-one of them by lot, with four of eight names at its seats by lot, so nobody has a friend. Then one bot's gift to another is made larger.
+one of them by lot, with four of eight names at its seats by lot, so nobody has a friend. Then one bot's gift to another is made larger
+in two ways: by so many points in each match, and by matches of a bot that has a friend and chooses its cards for both.
 """
 
 from __future__ import annotations
@@ -15,40 +16,76 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
-from statistics import stdev
+from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 
 from matches_needed import Careless
 
 import seatwise
-from seatwise.samples.ugo_gifts import MatchGifts, measure_gifts
+from seatwise import Card
+from seatwise.samples.ugo_gifts import SAMPLED_DEALS, MatchGifts, judge_card, measure_gifts
+from seatwise.ugo import View
 from seatwise_server.competition.statistics.decision_gifts import find_gifts
 
 PARTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """The share of random cards of each bot."""
 BOTS = tuple(f"bot-{number}" for number in range(len(PARTS)))
-SEASON = 400
-GIFTS = (0.0, 2.0, 3.0, 5.0)
+SEASONS = (100, 200, 400, 800)
+"""Matches of a season."""
+GIFTS = (0.0, 1.0, 2.0, 3.0, 5.0)
+RATES = (0.3,)
+"""What a point for its friend is worth to a bot that has one, in points of its own."""
+LOOKED_AT = 16
+"""Deals in which a bot with a friend looks at its cards."""
 
 Matrix = tuple[tuple[float, ...], ...]
 
 
-def judged(number: int) -> Matrix:
-    """The gifts by seat of one match of four of the bots."""
+class Friend(Careless):
+    """Sits at seat 0, and plays another card than it would if that is clearly better for itself and seat 1 together."""
+
+    def __init__(self, part: float, rate: float) -> None:
+        super().__init__(part)
+        self._rate = rate
+
+    def choose(self, view: View) -> Card:
+        usual = super().choose(view)
+        worth = {card: self._worth(view, card) for card in view.legal_cards} if view.legal_cards[1:] else {}
+        best = max(worth, key=worth.__getitem__, default=usual)
+        return best if best != usual and worth[best] > worth[usual] + 1 else usual
+
+    def _worth(self, view: View, card: Card) -> float:
+        """Judged in deals that are the same for all cards of a view."""
+        own, taken, *rest = judge_card(view, card, Random(repr(view)), LOOKED_AT)
+        return own + self._rate * (taken - fmean(rest))
+
+
+def judged(number: int, rate: float, deals: int) -> Matrix:
+    """The gifts by seat of one match of four of the bots. If there is a rate, seat 0 is a friend of seat 1."""
     chance = Random(f"gift-power/{number}")
-    bots = [partial(Careless, part) for part in chance.sample(PARTS, 4)]
+    first, *others = chance.sample(PARTS, 4)
+    bots = [partial(Friend, first, rate) if rate else partial(Careless, first)]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "records.jsonl"
-        seatwise.play(bots, matches=1, seed=number, records=file)
-        return measure_gifts(file.read_text().splitlines()[0]).gifts
+        players = [*bots, *(partial(Careless, part) for part in others)]
+        seatwise.play(players, matches=1, seed=number, records=file)
+        return measure_gifts(file.read_text().splitlines()[0], deals).gifts
 
 
-def season(found: Sequence[Matrix], gift: float, chance: Random) -> list[MatchGifts]:
-    """A season in which the first bot gives the second so many points a match, taken from the other two in equal parts."""
+def season(
+    found: Sequence[Matrix], friends: Sequence[Matrix], matches: int, gift: float, chance: Random
+) -> list[MatchGifts]:
+    """A season in which the first bot has the second for a friend, if there is a gift or there are matches of friends.
+
+    A gift is so many points a match, taken from the other two bots in equal parts.
+    """
     played = []
-    for _ in range(SEASON):
+    for _ in range(matches):
         names, gifts = chance.sample(BOTS, 4), [list(row) for row in chance.choice(found)]
         if {BOTS[0], BOTS[1]} <= set(names):
+            if friends:
+                names = [*BOTS[:2], *(name for name in names if name not in BOTS[:2])]
+                gifts = [list(row) for row in chance.choice(friends)]
             giver, taker = names.index(BOTS[0]), names.index(BOTS[1])
             for seat in {0, 1, 2, 3} - {giver}:
                 gifts[giver][seat] += gift if seat == taker else -gift / 2
@@ -56,14 +93,17 @@ def season(found: Sequence[Matrix], gift: float, chance: Random) -> list[MatchGi
     return played
 
 
-def show_power(found: Sequence[Matrix], gift: float, seasons: int) -> None:
+def show_power(
+    found: Sequence[Matrix], friends: Sequence[Matrix], matches: int, gift: float, seasons: int
+) -> None:
     named = right = 0
     for number in range(seasons):
-        first = find_gifts(season(found, gift, Random(f"{gift}/{number}")))[0]
+        first = find_gifts(season(found, friends, matches, gift, Random(f"{gift}/{number}")))[0]
         named += first.is_remarkable
         right += first.is_remarkable and (first.giver, first.taker) == BOTS[:2]
     print(
-        f"gift {gift:g}: named {100 * named / seasons:.0f} %, the right pair first {100 * right / seasons:.0f} %",
+        f"    {matches} matches, gift {gift:g}: a pair is named in {100 * named / seasons:.1f} %, "
+        f"the right one first in {100 * right / seasons:.1f} %",
         flush=True,
     )
 
@@ -82,17 +122,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--matches", type=int, default=61)
-    parser.add_argument("--seasons", type=int, default=60)
+    parser.add_argument("--matches", type=int, default=400, help="judged matches without friends")
+    parser.add_argument("--friends", type=int, default=80, help="judged matches with friends, for each rate")
+    parser.add_argument("--seasons", type=int, default=200)
+    parser.add_argument("--deals", type=int, default=SAMPLED_DEALS, help="deals in which a card is judged")
     given = parser.parse_args()
     os.nice(5)
+    judge = partial(judged, deals=given.deals)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(judged, range(given.matches)))
-    print(
-        f"{given.matches} matches; the gap of a match has a standard deviation of {stdev(gap for each in found for gap in gaps(each)):.1f}"
-    )
-    for gift in GIFTS:
-        show_power(found, gift, given.seasons)
+        found = list(pool.map(partial(judge, rate=0.0), range(given.matches)))
+        friends = {
+            rate: list(pool.map(partial(judge, rate=rate), range(10**6, 10**6 + given.friends)))
+            for rate in RATES
+        }
+    spread = stdev(gap for each in found for gap in gaps(each))
+    print(f"{given.matches} matches; the gap of a match has a standard deviation of {spread:.1f}")
+    for matches in SEASONS:
+        for gift in GIFTS:
+            show_power(found, [], matches, gift, given.seasons)
+    for rate, played in friends.items():
+        gift = fmean(gifts[0][1] - fmean(gifts[0][2:]) for gifts in played) * 2 / 3
+        print(f"friends at a rate of {rate}: a gift of {gift:.1f} points a match")
+        for matches in SEASONS:
+            show_power(found, played, matches, 0.0, given.seasons)
 
 
 if __name__ == "__main__":

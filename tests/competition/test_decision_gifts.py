@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import seatwise
 from seatwise.cli import main
-from seatwise.samples.ugo_gifts import MatchGifts, judge_card, measure_gifts
+from seatwise.samples.ugo_gifts import COST_SCALE, MatchGifts, judge_card, measure_gifts
 from seatwise_referee.games.ugo import Ugo
 from seatwise_server.competition.statistics.decision_gifts import LEAST_JUDGED_MATCHES, find_gifts
 
@@ -53,6 +54,26 @@ def test_honest_seasons_are_seldom_named() -> None:
     assert named <= 2
 
 
+@pytest.mark.parametrize("large", [9, 11, 13])
+def test_the_p_value_is_that_of_gifts_in_any_order(large: int) -> None:
+    """One seat of three is given 30: with 20 matches, the number of large gifts to a bot is binomial."""
+    rows = [(0.0, *(30.0 if seat == taken else 0.0 for seat in (1, 2, 3))) for taken in (1, 2)]
+    matches = [MatchGifts(BOTS[:4], (rows[number >= large], *[(0.0,) * 4] * 3)) for number in range(20)]
+    [found] = [each for each in find_gifts(matches) if (each.giver, each.taker) == BOTS[:2]]
+    exact = [
+        sum(math.comb(20, k) * 2 ** (20 - k) for k in range(least, 21)) / 3**20
+        for least in (large, large + 1)
+    ]
+    assert found.p_value == pytest.approx(sum(exact) / 2, rel=0.2)
+
+
+def test_a_match_with_huge_gifts_neither_names_a_pair_nor_hides_a_friend() -> None:
+    huge = [MatchGifts(BOTS[:4], ((0.0, 0.0, 900.0, 0.0), *[(0.0,) * 4] * 3))] * 2
+    assert not any(each.is_remarkable for each in find_gifts([*season(200, gift=0, noise=3, seed=1), *huge]))
+    first = find_gifts([*season(200, gift=5, noise=3, seed=3), *huge])[0]
+    assert (first.giver, first.taker, first.is_remarkable) == (BOTS[0], BOTS[1], True)
+
+
 def test_pairs_that_met_seldom_and_tables_of_two_are_not_judged() -> None:
     few = season(LEAST_JUDGED_MATCHES - 1, gift=9, noise=1, seed=1)
     twos = [MatchGifts(each.bots[:2], ((0.0, 1.0), (1.0, 0.0))) for each in season(90, 0, 1, 1)]
@@ -70,11 +91,16 @@ def view_with_choice() -> Any:
     return game.view(state, min(prompt.seats))
 
 
-def test_the_best_card_of_a_seat_gives_nothing_and_every_other_costs_it_something() -> None:
+def test_the_legal_cards_give_nothing_on_average_and_dear_cards_count_less() -> None:
     view = view_with_choice()
-    own = [judge_card(view, card, Random(5))[view.seat or 0] for card in view.legal_cards]
-    assert max(own) == 0
-    assert min(own) < -1
+    gifts = [judge_card(view, card, Random(5)) for card in view.legal_cards]
+    own = [each[view.seat or 0] for each in gifts]
+    weights = [math.exp((each - max(own)) / COST_SCALE) for each in own]
+    for seat in range(4):
+        assert sum(weight * each[seat] for weight, each in zip(weights, gifts, strict=True)) == pytest.approx(
+            0
+        )
+    assert max(own) < -min(own)
 
 
 def test_a_record_has_the_same_gifts_each_time_and_they_are_those_of_its_bots(tmp_path: Path) -> None:
@@ -84,7 +110,6 @@ def test_a_record_has_the_same_gifts_each_time_and_they_are_those_of_its_bots(tm
     assert found == measure_gifts(file.read_bytes(), deals=4)
     assert [bot.split("/")[1] for bot in found.bots] == ["greedy", "random", "random-2"]
     own = [row[seat] for seat, row in enumerate(found.gifts)]
-    assert max(own) <= 0
     assert own[0] > min(own)
 
 

@@ -1445,6 +1445,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_decision_gifts.py",),
     ),
     Fault(
+        "the p-value of gifts leaves out that they are skewed",
+        "server/seatwise_server/competition/statistics/decision_gifts.py",
+        "(z - skewness * (z * z - 1) / 6)",
+        "z",
+        ("tests/competition/test_decision_gifts.py",),
+    ),
+    Fault(
+        "a match with huge gifts hides a friend",
+        "server/seatwise_server/competition/statistics/decision_gifts.py",
+        "spread = math.sqrt(EVEN_SPREAD**2 + fmean((gift - mean) ** 2 for gift in gifts))",
+        "spread = EVEN_SPREAD",
+        ("tests/competition/test_decision_gifts.py",),
+    ),
+    Fault(
+        "a dear card counts as much as a cheap one",
+        "client_sdk/seatwise/samples/ugo_gifts.py",
+        "math.exp((each - best) / COST_SCALE)",
+        "1.0",
+        ("tests/competition/test_decision_gifts.py",),
+    ),
+    Fault(
         "an uncounted touch",
         "referee/seatwise_referee/games/ubongo/geometry.py",
         "if first < 0 or others[first] != own[meets_first] or others[second] != own[meets_second]:",

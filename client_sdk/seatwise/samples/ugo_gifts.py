@@ -2,14 +2,15 @@
 
 For each card, deals are sampled that fit the view of its seat, as `counting` samples them. In each deal the rest of the round is
 played out by the simulated players of `counting`, once with the card that was played and once with each other legal card. The
-gift to a seat is its mean points with the played card, less its mean points with the card that is best for the player itself.
-The gifts of a match are added up over all cards.
+gift to a seat is its mean points with the played card, less its mean points over all legal cards. In that mean a card counts less
+the more it costs its player, because players seldom choose it. The gifts of a match are added up over all cards.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -25,17 +26,20 @@ from seatwise_referee.verify import verify_line
 SAMPLED_DEALS: Final = 32
 """The number of deals in which each card is judged. Four times as many halve the noise that comes from them."""
 
+COST_SCALE: Final = 4.0
+"""In points: a card that costs its player so much more than another counts 1 / e as much in the mean of the legal cards."""
+
 
 class MatchGifts(NamedTuple):
     """The points that the cards of each seat of one match gave to each seat."""
 
     bots: tuple[str, ...]
     gifts: tuple[tuple[float, ...], ...]
-    """By giving seat, then by receiving seat. The figure for the seat itself is at most 0: what its cards cost it."""
+    """By giving seat, then by receiving seat. The figure for the seat itself is what its cards brought it."""
 
 
 def judge_card(view: View, card: Card, chance: Random, deals: int = SAMPLED_DEALS) -> list[float]:
-    """Return the gift of a card to each seat, in points.
+    """Return the gift of a card to each seat, in points: beside what the legal cards give it on average.
 
     Args:
         view: The view of the seat when it played the card.
@@ -50,8 +54,20 @@ def judge_card(view: View, card: Card, chance: Random, deals: int = SAMPLED_DEAL
         for each, sums in points.items():
             for place, made in enumerate(model.play_out_all(hands, each)):
                 sums[place] += made
-    best = max(points.values(), key=lambda sums: sums[seat])
-    return [(given - usual) / deals for given, usual in zip(points[card], best, strict=True)]
+    weights = _weigh_cards([sums[seat] / deals for sums in points.values()])
+    usual = [
+        math.fsum(weight * each for weight, each in zip(weights, made, strict=True))
+        for made in zip(*points.values(), strict=True)
+    ]
+    return [(given - mean) / deals for given, mean in zip(points[card], usual, strict=True)]
+
+
+def _weigh_cards(points: Sequence[float]) -> list[float]:
+    """Return the weight of each card in the mean, by the points that it brings its player. The sum is 1."""
+    best = max(points)
+    weights = [math.exp((each - best) / COST_SCALE) for each in points]
+    whole = math.fsum(weights)
+    return [each / whole for each in weights]
 
 
 def measure_gifts(line: str | bytes, deals: int = SAMPLED_DEALS) -> MatchGifts:

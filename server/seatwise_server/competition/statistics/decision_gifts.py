@@ -15,6 +15,9 @@ from seatwise_server.competition.numeric.student_t import half_width_errors
 LEAST_JUDGED_MATCHES = 16
 """The fewest matches of a pair for which its gifts are tested."""
 
+EVEN_SPREAD = 6.0
+"""In points, beside the spread of a match's gifts: it keeps a match with small gifts from counting as much as one with large gifts."""
+
 
 class JudgedMatch(Protocol):
     """The points that the moves of each seat of a match gave to each seat."""
@@ -61,9 +64,11 @@ class _Comparison(NamedTuple):
     gap: float
     """The gift to the taker less the mean gift to the others."""
     score: float
-    """1 if the taker was given most, -1 if least, and between them by its place."""
-    variance: float
-    """The variance of the score if the gifts to the others had come to them in any order."""
+    """The gift to the taker less the mean gift to all others, divided by their spread and `EVEN_SPREAD` together."""
+    square: float
+    """The mean square of the scores of all others: the variance if their gifts had come to them in any order."""
+    cube: float
+    """The mean cube of these scores."""
 
 
 def find_gifts(matches: Iterable[JudgedMatch]) -> tuple[Gift, ...]:
@@ -91,25 +96,36 @@ def _compare_pairs(matches: Iterable[JudgedMatch]) -> dict[tuple[str, str], list
 
 def _compare_takers(giver: int, gifts: Sequence[float]) -> Iterable[tuple[int, _Comparison]]:
     others = [seat for seat in range(len(gifts)) if seat != giver]
-    scores = {
-        taker: sum((gifts[taker] > gifts[seat]) - (gifts[taker] < gifts[seat]) for seat in others)
-        / (len(others) - 1)
-        for taker in others
-    }
-    variance = fmean(score**2 for score in scores.values())
-    for taker in others:
+    scores = _score_gifts([gifts[seat] for seat in others])
+    square, cube = fmean(score**2 for score in scores), fmean(score**3 for score in scores)
+    for taker, score in zip(others, scores, strict=True):
         rest = fmean(gifts[seat] for seat in others if seat != taker)
-        yield taker, _Comparison(gifts[taker] - rest, scores[taker], variance)
+        yield taker, _Comparison(gifts[taker] - rest, score, square, cube)
+
+
+def _score_gifts(gifts: Sequence[float]) -> list[float]:
+    """Return the distance of each gift from their mean. A single match with large gifts cannot outweigh many others."""
+    mean = fmean(gifts)
+    spread = math.sqrt(EVEN_SPREAD**2 + fmean((gift - mean) ** 2 for gift in gifts))
+    return [(gift - mean) / spread for gift in gifts]
 
 
 def _measure_gap(giver: str, taker: str, compared: Sequence[_Comparison]) -> Gift:
-    """Test the places of the taker among the others.
-
-    A bot without a friend gives to the others in any order. So the test needs no distribution of the gifts, which are skewed.
-    """
     count, gap = len(compared), fmean(each.gap for each in compared)
     half = half_width_errors(count - 1) * stdev(each.gap for each in compared) / math.sqrt(count)
-    variance = sum(each.variance for each in compared)
-    z = sum(each.score for each in compared) / math.sqrt(variance) if variance else 0.0
-    p = math.erfc(z / math.sqrt(2)) / 2
+    p = _test_scores(compared)
     return Gift(giver, taker, count, gap, gap - half, gap + half, p, p)
+
+
+def _test_scores(compared: Sequence[_Comparison]) -> float:
+    """Return how often the sum of scores is as large if each match gives its gifts to the others in any order.
+
+    A bot without a friend does that. So the test needs no distribution of the gifts, which are skewed. The normal approximation has
+    the first term of Cornish and Fisher (1938) for the skewness of the sum.
+    """
+    variance = math.fsum(each.square for each in compared)
+    if not variance:
+        return 0.5
+    z = math.fsum(each.score for each in compared) / math.sqrt(variance)
+    skewness = math.fsum(each.cube for each in compared) / variance**1.5
+    return math.erfc((z - skewness * (z * z - 1) / 6) / math.sqrt(2)) / 2
