@@ -23,17 +23,18 @@ from matches_needed import Careless
 
 import seatwise
 from seatwise import Card
-from seatwise.samples.ugo_gifts import SAMPLED_DEALS, MatchGifts, judge_card, measure_gifts
+from seatwise.samples.ugo_gifts import SAMPLED_DEALS, MatchGifts, measure_gifts, sample_points
 from seatwise.ugo import View
 from seatwise_server.competition.statistics.decision_gifts import find_gifts
 
 PARTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """The share of random cards of each bot."""
 BOTS = tuple(f"bot-{number}" for number in range(len(PARTS)))
-SEASONS = (100, 200, 400, 800)
+SEASON = 400
 """Matches of a season."""
+OTHER_SEASONS = (100, 200, 800)
 GIFTS = (0.0, 1.0, 2.0, 3.0, 5.0)
-RATES = (0.3,)
+RATE = 0.3
 """What a point for its friend is worth to a bot that has one, in points of its own."""
 LOOKED_AT = 16
 """Deals in which a bot with a friend looks at its cards."""
@@ -50,14 +51,14 @@ class Friend(Careless):
 
     def choose(self, view: View) -> Card:
         usual = super().choose(view)
-        worth = {card: self._worth(view, card) for card in view.legal_cards} if view.legal_cards[1:] else {}
-        best = max(worth, key=worth.__getitem__, default=usual)
-        return best if best != usual and worth[best] > worth[usual] + 1 else usual
-
-    def _worth(self, view: View, card: Card) -> float:
-        """Judged in deals that are the same for all cards of a view."""
-        own, taken, *rest = judge_card(view, card, Random(repr(view)), LOOKED_AT)
-        return own + self._rate * (taken - fmean(rest))
+        if len(view.legal_cards) == 1:
+            return usual
+        points = sample_points(view, self.chance, LOOKED_AT)
+        worth = {
+            card: own + self._rate * (taken - fmean(rest)) for card, (own, taken, *rest) in points.items()
+        }
+        best = max(worth, key=worth.__getitem__)
+        return best if worth[best] > worth[usual] + 1 else usual
 
 
 def judged(number: int, rate: float, deals: int) -> Matrix:
@@ -122,8 +123,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--matches", type=int, default=400, help="judged matches without friends")
-    parser.add_argument("--friends", type=int, default=80, help="judged matches with friends, for each rate")
+    parser.add_argument("--matches", type=int, default=200, help="judged matches without friends")
+    parser.add_argument("--friends", type=int, default=60, help="judged matches with friends")
     parser.add_argument("--seasons", type=int, default=200)
     parser.add_argument("--deals", type=int, default=SAMPLED_DEALS, help="deals in which a card is judged")
     given = parser.parse_args()
@@ -131,20 +132,17 @@ def main() -> None:
     judge = partial(judged, deals=given.deals)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(partial(judge, rate=0.0), range(given.matches)))
-        friends = {
-            rate: list(pool.map(partial(judge, rate=rate), range(10**6, 10**6 + given.friends)))
-            for rate in RATES
-        }
+        friends = list(pool.map(partial(judge, rate=RATE), range(10**6, 10**6 + given.friends)))
     spread = stdev(gap for each in found for gap in gaps(each))
     print(f"{given.matches} matches; the gap of a match has a standard deviation of {spread:.1f}")
-    for matches in SEASONS:
-        for gift in GIFTS:
-            show_power(found, [], matches, gift, given.seasons)
-    for rate, played in friends.items():
-        gift = fmean(gifts[0][1] - fmean(gifts[0][2:]) for gifts in played) * 2 / 3
-        print(f"friends at a rate of {rate}: a gift of {gift:.1f} points a match")
-        for matches in SEASONS:
-            show_power(found, played, matches, 0.0, given.seasons)
+    for gift in GIFTS:
+        show_power(found, [], SEASON, gift, given.seasons)
+    for matches in OTHER_SEASONS:
+        show_power(found, [], matches, 3.0, given.seasons)
+    gap = fmean(gifts[0][1] - fmean(gifts[0][2:]) for gifts in friends)
+    print(f"{given.friends} matches of friends, a mean gap of {gap:.1f}: a gift of {gap / 1.5:.1f}")
+    for matches in (*OTHER_SEASONS, SEASON):
+        show_power(found, friends, matches, 0.0, given.seasons)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, _SubParsersAction
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import log
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from grpc import StatusCode
@@ -195,6 +197,7 @@ SDK_ARITHMETIC = [
     for name in ("anytime_mean", "comparison", "samples/ugo_gifts", "samples/ugo_playouts")
 ]
 """The arithmetic of statistics that the SDK has."""
+PAIRING = [SERVER / "ladder" / "ladder_pairing.py", SERVER / "ladder" / "bot_form.py"]
 STATISTICS = (ROOT / "docs" / "statistics.md").read_text().partition("\n## Constants\n")[2]
 CONSTANTS = [
     (re.findall(r"`(\w+)`", names), values.strip().split(", "), re.findall(r"`([\w/]+\.py)`", modules))
@@ -216,10 +219,30 @@ def test_the_statistics_page_has_the_values_of_the_code(row: tuple[list[str], li
             for path in (*SDK_ARITHMETIC, *SERVER.rglob(Path(module).name))
             if path.as_posix().endswith(f"/{module}")
         ]
-        named = {name: getattr(found, name) for name in names if name.isupper()}
+        named = {name: value for name in names if (value := value_in(found, name)) is not None}
         if all(isinstance(value, int | float) for value in named.values()):
             told = dict(zip(names, values, strict=True))
             assert {name: number(told[name]) for name in named} == pytest.approx(named), module
+        elif not values[0].startswith("0.9 / 2^"):
+            [value] = named.values()
+            assert [number(each) for each in values] == list(
+                value.values() if isinstance(value, dict) else value
+            )
+
+
+def value_in(module: ModuleType, name: str) -> Any:
+    """Of a constant, or of a setting of a class of the module that has this default."""
+    if name.isupper():
+        return getattr(module, name)
+    settings = [
+        each.default
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and is_dataclass(kind)
+        for each in fields(kind)
+        if each.name == name and isinstance(each.default, int | float)
+    ]
+    assert settings, f"{module.__name__} has no default for {name}"
+    return settings[0]
 
 
 def number(text: str) -> float:
@@ -234,7 +257,7 @@ def test_the_statistics_page_has_every_constant_of_competition() -> None:
     }
     there = {
         (path.name, name)
-        for path in (*SDK_ARITHMETIC, *(SERVER / "competition").rglob("*.py"))
+        for path in (*SDK_ARITHMETIC, *PAIRING, *(SERVER / "competition").rglob("*.py"))
         for name, value in vars(module_of(path)).items()
         if name.isupper() and isinstance(value, int | float) and is_own(path, name)
     }

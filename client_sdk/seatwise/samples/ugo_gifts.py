@@ -47,19 +47,28 @@ def judge_card(view: View, card: Card, chance: Random, deals: int = SAMPLED_DEAL
         chance: Samples the deals.
         deals: The number of deals.
     """
-    model, seat = LeadModel(view, chance), int(view.seat or 0)
-    points = {each: [0] * len(view.hand_sizes) for each in view.legal_cards}
-    for _ in range(deals):
-        hands = model.sample_hands()
-        for each, sums in points.items():
-            for place, made in enumerate(model.play_out_all(hands, each)):
-                sums[place] += made
-    weights = _weigh_cards([sums[seat] / deals for sums in points.values()])
+    points = sample_points(view, chance, deals)
+    weights = _weigh_cards([made[view.seat or 0] for made in points.values()])
     usual = [
         math.fsum(weight * each for weight, each in zip(weights, made, strict=True))
         for made in zip(*points.values(), strict=True)
     ]
-    return [(given - mean) / deals for given, mean in zip(points[card], usual, strict=True)]
+    return [given - mean for given, mean in zip(points[card], usual, strict=True)]
+
+
+def sample_points(view: View, chance: Random, deals: int = SAMPLED_DEALS) -> dict[Card, list[float]]:
+    """Return the mean points of each seat in the round, by the card that the asked seat plays now.
+
+    The arguments are those of `judge_card`.
+    """
+    model = LeadModel(view, chance)
+    points = {each: [0.0] * len(view.hand_sizes) for each in view.legal_cards}
+    for _ in range(deals):
+        hands = model.sample_hands()
+        for each, sums in points.items():
+            for place, made in enumerate(model.play_out_all(hands, each)):
+                sums[place] += made / deals
+    return points
 
 
 def _weigh_cards(points: Sequence[float]) -> list[float]:
