@@ -33,7 +33,7 @@ BOTS = tuple(f"bot-{number}" for number in range(len(PARTS)))
 SEASON = 400
 """Matches of a season."""
 OTHER_SEASONS = (100, 200, 800)
-GIFTS = (0.0, 1.0, 2.0, 3.0, 5.0)
+GIFTS = (1.0, 2.0, 3.0, 5.0)
 RATE = 0.3
 """What a point for its friend is worth to a bot that has one, in points of its own."""
 LOOKED_AT = 16
@@ -135,6 +135,7 @@ def main() -> None:
         friends = list(pool.map(partial(judge, rate=RATE), range(10**6, 10**6 + given.friends)))
     spread = stdev(gap for each in found for gap in gaps(each))
     print(f"{given.matches} matches; the gap of a match has a standard deviation of {spread:.1f}")
+    show_power(found, [], SEASON, 0.0, 5 * given.seasons)
     for gift in GIFTS:
         show_power(found, [], SEASON, gift, given.seasons)
     for matches in OTHER_SEASONS:
