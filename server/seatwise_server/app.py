@@ -419,10 +419,10 @@ class _Server:
         await self._flusher.close(timeout_s=FLUSH_S if self._flusher.healthy else 0.0)
 
     def _store_went(self) -> None:
-        log.warning("store_gone")
+        log.warning("redis_unreachable")
 
     def _store_came(self, gap_s: float) -> None:
-        log.warning("store_back", gap_s=round(gap_s, 3))
+        log.warning("redis_reachable_again", gap_s=round(gap_s, 3))
         for role in self._roles:
             role.store_is_back(gap_s)
 

@@ -186,7 +186,7 @@ async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]
             code = await _run_process(link, players)
             log.warning("house_bots_ended", code=code)
         except StoreUnavailable:
-            log.debug("house_bots_wait_for_the_store")
+            log.debug("house_bots_paused")
         except OSError as error:  # no process or descriptor is left: matches go on without house bots
             log.warning("house_bots_not_started", why=str(error))
         await asyncio.sleep(HOUSE_RETRY_S)
@@ -224,7 +224,7 @@ async def _token(store: Store, house_bot: HouseBot) -> str:
     try:
         await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:
-        log.debug("house_bot_known", bot=house_bot.name)
+        log.debug("house_bot_registered_before", bot=house_bot.name)
     if house_bot.sample in SEARCHING:
         await store.bots.suggest_kind(house_bot.bot, KIND_OF_SEARCHING)
     issued = await store.bots.rotate_token(house_bot.bot)

@@ -24,7 +24,14 @@ from seatwise_server.app import Running, embedded_redis, running
 from seatwise_server.config import Config, HttpSettings
 
 FAULTS = frozenset(
-    {"rpc_failed", "match_failed", "flush_failed", "flusher_callback_failed", "append_refused", "http_failed"}
+    {
+        "rpc_failed",
+        "match_failed",
+        "flush_failed",
+        "flusher_callback_failed",
+        "append_refused",
+        "http_server_failed",
+    }
 )
 """Events that tell of a fault of the server's own."""
 

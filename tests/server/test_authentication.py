@@ -192,7 +192,7 @@ def test_an_address_has_few_lines_for_refused_tokens_in_a_second(monkeypatch: py
         now_s = 101.0
         refusals.write_refusal("UNKNOWN", "ipv4:10.0.0.9:7")
     assert [(line["event"], line.get("count"), line.get("addresses")) for line in lines] == [
-        ("token_refusals_left_out", 195, 2), ("token_refused", None, None)
+        ("token_refusals_not_logged", 195, 2), ("token_refused", None, None)
     ]  # fmt: skip
 
 

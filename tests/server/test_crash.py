@@ -258,7 +258,7 @@ async def test_nobody_runs_out_of_time_while_redis_is_away(answers):
             await asyncio.sleep(0.2)
             redis.ensure_running()
             if answers == "afterwards":
-                await until(lambda: house.logs.named("store_back"))
+                await until(lambda: house.logs.named("redis_reachable_again"))
                 await asked.move()
             accepted = await asked.expect("move_accepted")
             assert accepted.charged_ms < 1000

@@ -74,7 +74,9 @@ async def test_a_drained_referee_finishes_what_it_has_and_takes_no_more(ships):
     [name] = [each["name"] for each in await told(house, "referees") if each["address"] == seats.address]
     code, said, _ = await ctl(house, "drain", name)
     assert (code, said.startswith(f"{name} takes no new matches")) == (0, True)
-    await until(lambda: [line for line in processes.at(seats.address).log if line["event"] == "order_obeyed"])
+    await until(
+        lambda: [line for line in processes.at(seats.address).log if line["event"] == "order_executed"]
+    )
     others = [await processes.seated(house) for _ in range(3)]
     assert seats.address not in {each.address for each in others}
     await asyncio.gather(*[plays_on(house, each.table) for each in (seats, *others)])

@@ -93,7 +93,7 @@ async def two_lobbies() -> AsyncIterator[tuple[House, list[ServerProcess]]]:
 
 
 def holds(lobby: ServerProcess) -> bool:
-    return any(line["event"] == "ladder_held" for line in lobby.log)
+    return any(line["event"] == "ladder_lease_taken" for line in lobby.log)
 
 
 @pytest.mark.slow

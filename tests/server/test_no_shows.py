@@ -465,7 +465,7 @@ async def test_a_bot_that_does_not_read_is_told_all_the_same(house: House) -> No
     await attending.say(PLENTY, [QUEUE])
     async with playing(house, 2, 1):
         async with asyncio.timeout(2 * SOON_S):
-            while not house.logs.named("bot_off_queues", bot=wire.bot):
+            while not house.logs.named("bot_taken_off_queues", bot=wire.bot):
                 await attending._call.write(pb.AttendRequest(max_matches=PLENTY))
                 await asyncio.sleep(0)
     assert len(spoiled(house, [wire.bot])) <= 4

@@ -121,7 +121,7 @@ async def test_a_referee_that_stood_still_for_less_than_the_lease_goes_on_and_ch
     assert overtaken(record) == []
     frozen = [entry["ms"] for entry in record["entries"] if entry["kind"] == "frozen"]
     assert sum(frozen) >= 4000
-    assert [line for line in process.log if line["event"] == "lease_held"][1:]
+    assert [line for line in process.log if line["event"] == "match_lease_taken"][1:]
 
 
 async def test_a_referee_that_is_stopped_in_order_hands_its_matches_over_at_once(by_both) -> None:

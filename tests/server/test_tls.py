@@ -441,7 +441,7 @@ async def told_of(address: str) -> list[str]:
     with captured_logs() as logs:
         async with asyncio.timeout(SOON_S):
             await announced_address.check_announced_address(address)
-    return [event["why"] for event in logs.named("address_unfit", address=address)]
+    return [event["why"] for event in logs.named("announced_address_wrong", address=address)]
 
 
 def test_an_address_may_have_a_scheme() -> None:

@@ -203,7 +203,7 @@ class EmbeddedRedis:
         except (OSError, ValueError):
             return
         if self._is_ours(pid):
-            _log.warning("orphan_redis_ended", pid=pid, folder=str(self.folder))
+            _log.warning("redis_of_dead_server_stopped", pid=pid, folder=str(self.folder))
             end_process(pid, lambda: shut_down(self._socket), lambda: self._is_ours(pid))
         self._forget_socket()
 

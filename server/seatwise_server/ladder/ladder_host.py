@@ -109,7 +109,7 @@ class LadderHost:
         if opening := self._opening.pop(name, None):
             opening.cancel()
         if self.hosted.pop(name, None):
-            log.info("ladder_left", ladder=name)
+            log.info("ladder_lease_lost", ladder=name)
 
     async def _update_ladder(self, name: str) -> None:
         hosted = self.hosted.get(name)
@@ -135,9 +135,9 @@ class LadderHost:
                 hosted = HostedLadder(Ladder.from_bytes(meta.settings), LadderState(self._store, name))
                 await hosted.state.catch_up()
                 self.hosted[name] = hosted
-                log.info("ladder_held", ladder=name, results=hosted.state.seq)
+                log.info("ladder_lease_taken", ladder=name, results=hosted.state.seq)
         except StoreUnavailable:
-            log.debug("ladder_not_opened", ladder=name)
+            log.debug("ladder_opening_paused", ladder=name)
 
     async def _publish_off_reasons(self, hosted: HostedLadder) -> None:
         """Store with each bot why it is off the ladder, for its owner. Repeating this does no harm."""
@@ -146,7 +146,7 @@ class LadderHost:
             if (hosted.published_off or {}).get(bot) != reason:
                 await self._store.ladders.take_off(bot, name, reason)
                 await self._store.queues.leave_queue(name, bot)
-                log.warning("bot_taken_off", ladder=name, bot=bot, reason=reason)
+                log.warning("bot_taken_off_ladder", ladder=name, bot=bot, reason=reason)
         before = hosted.state.reinstated if hosted.published_off is None else hosted.published_off.keys()
         for bot in before - off_reasons.keys():
             await self._store.ladders.let_back(bot, name)

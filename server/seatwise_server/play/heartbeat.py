@@ -106,7 +106,7 @@ class HeartbeatSender:
         except StoreUnavailable:
             return  # the next heartbeat tries again
         if breaks == self._lease.breaks and self._lease.renew_lease():
-            log.info("lease_held", matches=len(self._ownership.owned_matches()))
+            log.info("match_lease_taken", matches=len(self._ownership.owned_matches()))
             self._ownership.on_lease_regained()
 
     async def _confirm_fences(self, matches: set[tuple[str, int]]) -> None:

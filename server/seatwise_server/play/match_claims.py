@@ -88,7 +88,7 @@ class MatchClaims:
         job = unowned.job
         meta = unowned.meta or await self.store.matches.get_meta(job.match)
         if meta is None or "setup" not in meta.fields:
-            log.warning("job_dropped", match=job.match)
+            log.warning("job_without_match_finished", match=job.match)
             await self.store.jobs.finish_job(job.job_id)
             return None
         self._require_played_here(meta)
@@ -167,7 +167,7 @@ class MatchClaims:
         self.flusher.keep_tail(setup.match, fresh, self.owner, entries)
         if not (await self.flusher.rewrite_missing(setup.match)).is_kept:
             return None
-        log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
+        log.warning("match_restored", match=setup.match, epoch=fresh, entries=len(entries))
         return OwnedMatch(replay_match(setup, map(decode_entry, entries)), fresh, None, entries)
 
 

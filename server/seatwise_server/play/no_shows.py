@@ -84,6 +84,6 @@ def _log_no_show(match: str, bot: str, what: NoShow) -> None:
     if what in (NoShow.COUNTED, NoShow.OFF):
         COUNTS.no_shows += 1
     if what is NoShow.OFF:
-        log.warning("bot_off_queues", match=match, bot=bot)
+        log.warning("bot_taken_off_queues", match=match, bot=bot)
     elif what is not NoShow.NONE:
         log.info("no_show", match=match, bot=bot, counts=what is NoShow.COUNTED)

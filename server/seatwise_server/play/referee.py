@@ -190,7 +190,7 @@ class Referee:
             log.warning("match_of_another_version", match=match, why=str(unknown))
             self._leave_to_others(unowned.job, self._offers.give_back_later(unowned.job))
         except NotPlayedHere as other:
-            log.debug("match_of_other_games", match=match, why=str(other))
+            log.debug("job_of_other_games", match=match, why=str(other))
             self._leave_to_others(unowned.job, self._offers.give_back(unowned.job, other.kind))
         finally:
             self._opening.discard(match)
@@ -366,7 +366,7 @@ class Referee:
     def obey_order(self, order: str) -> None:
         """Executes an order of a gateway; one that does not apply (any more) is ignored."""
         verb, _, match = order.partition(" ")
-        log.info("order_obeyed", order=order)
+        log.info("order_executed", order=order)
         if verb == "drain":
             self.is_draining = True
         elif verb == "abort" and match in self.tables and match not in self._opening:

@@ -231,7 +231,7 @@ class Table:
 
     def lose_ownership(self, answer: AppendResult) -> None:
         """Closes the table, because the match is another owner's, or Redis has forgotten that it is ours."""
-        self._log.warning("match_fenced", answer=answer.name)
+        self._log.warning("match_ownership_lost", answer=answer.name)
         self.is_fenced, self.is_forgotten = True, answer is AppendResult.LOST
         self.close_table()
         self._on_end(self)

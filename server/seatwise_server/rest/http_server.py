@@ -84,7 +84,7 @@ class _ToStructlog(logging.Handler):
         """As the standard library asks."""
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, asyncio.CancelledError):
-            log.error("http_failed", text=record.getMessage().strip(), exc_info=error)
+            log.error("http_server_failed", text=record.getMessage().strip(), exc_info=error)
 
 
 def _send_log_lines_to_structlog() -> None:

@@ -41,7 +41,7 @@ class GrpcEcho:
                 try:
                     await self._measure(f"127.0.0.1:{port}")
                 except grpc.aio.AioRpcError as error:
-                    log.debug("echo_lost", why=error.details())
+                    log.debug("transport_echo_failed", why=error.details())
                 finally:
                     self._lag.note_lost()
                 await asyncio.sleep(ECHO_RETRY_S)

@@ -42,6 +42,6 @@ class RefusedTokenLog:
         if second == self._second:
             return
         if self._left_out:
-            log.info("token_refusals_left_out", count=self._left_out, addresses=len(self._refused))
+            log.info("token_refusals_not_logged", count=self._left_out, addresses=len(self._refused))
         self._second, self._written, self._left_out = second, 0, 0
         self._refused.clear()

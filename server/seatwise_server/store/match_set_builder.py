@@ -46,13 +46,13 @@ class MatchSetBuilder:
                 if not await self._matches.has_complete_sets():
                     await self._build_alone()
             except StoreUnavailable:
-                log.debug("match_sets_paused")
+                log.debug("match_filters_paused")
             await asyncio.sleep(BUILD_CHECK_S)
 
     async def _build_alone(self) -> None:
         if await self._leases.take_lease(BUILD_LEASE, self._process, BUILD_LEASE_MS):
             count = await self.build_sets()
-            log.info("match_sets_built", matches=count)
+            log.info("match_filters_built", matches=count)
             await self._leases.release_lease(BUILD_LEASE, self._process)
 
     async def build_sets(self) -> int:

@@ -23,7 +23,7 @@ async def check_announced_address(address: str) -> None:
     while True:
         wrong = await asyncio.to_thread(find_mismatch, address)
         if wrong:
-            log.warning("address_unfit", address=address, why=wrong)
+            log.warning("announced_address_wrong", address=address, why=wrong)
         if wrong is not None:
             return
         await asyncio.sleep(LOOK_AGAIN_S)

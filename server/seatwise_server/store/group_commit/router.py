@@ -214,7 +214,7 @@ class AppendRouter:
         now = time.monotonic()
         if self.down_since is None:
             self.down_since = now
-            _log.warning("redis_lost", error=str(error) or type(error).__name__)
+            _log.warning("appends_paused", error=str(error) or type(error).__name__)
             call_safely(self._listeners.on_down)
         if not self._is_lost and now - self.down_since > self._patience.gone_for_good_s:
             self._is_lost = True
@@ -225,7 +225,7 @@ class AppendRouter:
             return
         gap_s = time.monotonic() - self.down_since
         self.down_since, self._is_lost = None, False
-        _log.info("redis_regained", gap_s=round(gap_s, 3))
+        _log.info("appends_resumed", gap_s=round(gap_s, 3))
         call_safely(self._listeners.on_up, gap_s)
 
     # Closing

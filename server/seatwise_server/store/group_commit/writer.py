@@ -232,7 +232,7 @@ class Flusher:
         if last_seq + len(tail) + 1 != pending.first_seq:
             _log.error("journal_lost", match=pending.match, last_seq=last_seq, held=held.count)
             return False
-        _log.warning("journal_went_back", match=pending.match, last_seq=last_seq, held=held.count)
+        _log.warning("journal_entries_written_again", match=pending.match, last_seq=last_seq, held=held.count)
         entries = [*tail, *pending.entries]
         pending.command = _append_command(pending.match, held.epoch, held.owner, last_seq + 1, entries)
         self.mends += 1
