@@ -66,7 +66,9 @@ def configure(parser: ArgumentParser) -> None:
     _add_websockets(parser)
     _add_encryption(parser)
     _add_keeping(parser)
-    _add_work(parser)
+    _add_processes(parser)
+    _add_callers(parser)
+    _add_matches(parser)
     _add_telling(parser)
 
 
@@ -195,8 +197,8 @@ def _add_keeping(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_work(parser: ArgumentParser) -> None:
-    """Add the arguments for roles, tables and house bots."""
+def _add_processes(parser: ArgumentParser) -> None:
+    """Add the arguments for roles, referees and what they may take of the machine."""
     parser.add_argument(
         "--role", choices=["all", *ROLES], action="append", dest="roles",
         help="role of this process; may be repeated (default: all)",
@@ -227,6 +229,10 @@ def _add_work(parser: ArgumentParser) -> None:
         help="stop in order above this memory, such as 900M, with exit code 75, to be started again; 0 for no limit "
         "(default: 60%% of the memory of the machine or container)",
     )  # fmt: skip
+
+
+def _add_callers(parser: ArgumentParser) -> None:
+    """Add the arguments for registration, and for the limits of callers and owners."""
     parser.add_argument(
         "--reads-per-second", type=_parse_rate, default=READS_PER_SECOND, metavar="N",
         help="reads of each token, and of each address without a token, in a second; five rows of a list count as one; "
@@ -257,6 +263,10 @@ def _add_work(parser: ArgumentParser) -> None:
         "--owner-watches", type=arguments.parse_count_or_zero, default=OWNER_WATCHES, metavar="N",
         help="matches that an owner and its bots may watch at once with their tokens; 0 for no limit (default: %(default)s)",
     )  # fmt: skip
+
+
+def _add_matches(parser: ArgumentParser) -> None:
+    """Add the arguments for decks, house bots, guests and spectators."""
     decks.add_to(parser)
     decks.add_default_to(parser)
     parser.add_argument(
@@ -459,31 +469,18 @@ def _tls_files(args: Namespace) -> TlsFiles | None:
 
 def run(args: Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code."""
-    from structlog.contextvars import bind_contextvars
-
-    from seatwise_server import log
     from seatwise_server.app import PortBusy, StoreLost, embedded_redis
     from seatwise_server.cli.serve_processes import refuse_options, serve_processes
     from seatwise_server.embedded import EmbeddedRedisError
     from seatwise_server.store.errors import StoreError
     from seatwise_server.supervisor import StartFailed
 
-    why = _refuse_guests(args) or (refuse_options(args) if args.referees else "")
+    why = _refuse_guests(args) or _refuse_roles(args) or (refuse_options(args) if args.referees else "")
     if why:
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2
-    if _parse_roles(args) != frozenset(ROLES) and not args.redis:
-        print(
-            "seatwise serve: a process without all roles needs --redis URL: no other process can reach an embedded Redis",
-            file=sys.stderr,
-        )
-        return 2
     decks.use_deck_files(args.deck, args.default_deck)
-    if name := os.environ.get(PROCESS_NAME_VARIABLE):
-        bind_contextvars(process=name)
-    log.configure(args.log_level, background_file=args.data / log.FILE)
-    if log.is_in_background(sys.stderr):
-        print(f"The server runs in the background and logs to {args.data / log.FILE}", flush=True)
+    _open_log(args)
     embedded = None
     try:
         config = config_of(args)
@@ -510,6 +507,26 @@ def run(args: Namespace) -> int:
         if embedded:
             embedded.stop()
     return 0
+
+
+def _refuse_roles(args: Namespace) -> str:
+    """Return why these roles cannot be served; empty if they can."""
+    if _parse_roles(args) == frozenset(ROLES) or args.redis:
+        return ""
+    return "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
+
+
+def _open_log(args: Namespace) -> None:
+    """Write the log to standard error, or to a file if the process runs in the background of a terminal."""
+    from structlog.contextvars import bind_contextvars
+
+    from seatwise_server import log
+
+    if name := os.environ.get(PROCESS_NAME_VARIABLE):
+        bind_contextvars(process=name)
+    log.configure(args.log_level, background_file=args.data / log.FILE)
+    if log.is_in_background(sys.stderr):
+        print(f"The server runs in the background and logs to {args.data / log.FILE}", flush=True)
 
 
 def _prepare_game_code(config: Config) -> None:
