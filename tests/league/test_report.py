@@ -146,6 +146,10 @@ def test_what_is_wider_than_a_phone_scrolls_and_can_be_reached_by_keys(folder):
     assert len(wide) == len(re.findall(r'<div class="wide"[^>]*>(?:<table>|<svg)', text))
 
 
+def test_no_name_is_cut_on_a_phone(folder):
+    assert "ellipsis" not in (folder / "report.html").read_text()
+
+
 def test_it_is_for_light_and_for_dark(folder):
     text = (folder / "report.html").read_text()
     assert "prefers-color-scheme: dark" in text
