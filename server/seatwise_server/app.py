@@ -33,6 +33,8 @@ from seatwise_server.rpc.grpc_echo import GrpcEcho
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.id_tokens import IdTokens
+from seatwise_server.services.issuer_keys import IssuerKeys
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import (
@@ -214,7 +216,10 @@ class _Server:
             store=store,
             flusher=self._flusher,
             authenticator=Authenticator(
-                store.credentials, _admin_token_reader(self._config), self._token_uses
+                store.credentials,
+                _admin_token_reader(self._config),
+                self._token_uses,
+                _id_tokens_of(self._config, store),
             ),
             open_streams=OpenStreams(store.credentials),
             lag=EventLoopLag(self._loop),
@@ -319,6 +324,8 @@ class _Server:
             reads_per_second=config.reads_per_second,
             anonymous_reads_per_second=config.anonymous_reads_per_second,
             registration=config.registration,
+            oidc_issuer=config.oidc_issuer,
+            oidc_audience=config.oidc_audience,
             owner_requests_per_minute=config.owner_requests_per_minute,
             owner_matches_at_once=config.owner_matches_at_once,
             owner_matches_a_day=config.owner_matches_a_day,
@@ -508,6 +515,13 @@ def _new_echo(referee: Referee) -> GrpcEcho:
 
 def _wake_no_lobby() -> None:
     """Does nothing: without a lobby in this process, the lobbies elsewhere find the match by themselves."""
+
+
+def _id_tokens_of(config: Config, store: Store) -> IdTokens | None:
+    if not config.oidc_issuer:
+        return None
+    keys = IssuerKeys(config.oidc_issuer)
+    return IdTokens(config.oidc_issuer, config.oidc_audience, keys, store.owners.read_pseudonym_secret)
 
 
 def _admin_token_reader(config: Config) -> Callable[[], str]:

@@ -140,6 +140,10 @@ class Config:
     """Units of reads a second for all callers without a token together; 0 for no limit."""
     registration: str = "closed"
     """Whether owners register their bots themselves: `closed`, or `invite` for those with an invite."""
+    oidc_issuer: str = ""
+    """The URL of the OIDC issuer whose people may become owners; empty: there is none."""
+    oidc_audience: str = ""
+    """The name of this server at the issuer: its client id."""
     owner_requests_per_minute: float = OWNER_REQUESTS_PER_MINUTE
     """How much each owner may change in a minute; 0 for no limit."""
     owner_matches_at_once: int = 0

@@ -57,6 +57,8 @@ class ReadSettings:
     reads_per_second: float
     anonymous_reads_per_second: float
     registration: str
+    oidc_issuer: str
+    oidc_audience: str
     owner_requests_per_minute: float
     owner_matches_at_once: int
     owner_matches_a_day: int

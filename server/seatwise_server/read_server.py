@@ -75,7 +75,7 @@ def main() -> None:
 def _config(told: dict[str, Any]) -> Config:
     same = (
         "redis_url", "allow_loss", "wait_replicas", "keep_records_s", "gone_for_good_s", "reads_per_second",
-        "anonymous_reads_per_second", "registration", "owner_requests_per_minute",
+        "anonymous_reads_per_second", "registration", "oidc_issuer", "oidc_audience", "owner_requests_per_minute",
         "owner_matches_at_once", "owner_matches_a_day", "owner_watches",
     )  # fmt: skip
     return Config(

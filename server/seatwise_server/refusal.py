@@ -39,6 +39,7 @@ REASONS: dict[str, str] = {
     "SLOW_READER": "RESOURCE_EXHAUSTED",
     "SERVER_STOPPING": "UNAVAILABLE",
     "STORE_UNAVAILABLE": "UNAVAILABLE",
+    "ISSUER_UNAVAILABLE": "UNAVAILABLE",
     "INTERNAL": "INTERNAL",
 }
 """Every reason, with the name of its canonical gRPC code."""

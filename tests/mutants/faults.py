@@ -75,6 +75,7 @@ FLOODS = "tests/server/test_floods.py"
 READ_BUDGET = "server/seatwise_server/services/read_budget.py"
 READ_BUDGETS = "tests/server/test_read_budget.py"
 OWNERS = "tests/server/test_owners.py"
+ID_TOKENS = "tests/server/test_id_tokens.py"
 OWNER_QUOTAS = "tests/server/test_owner_quotas.py"
 TRANSPORT = "tests/server/test_transport_lag.py"
 MEMORY = "tests/server/test_memory_limit.py"
@@ -3548,6 +3549,48 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/owner_add_bot.lua",
         "if redis.call('SCARD', KEYS[2]) >= tonumber(most) then return 0 end",
         "if redis.call('SCARD', KEYS[2]) > tonumber(most) then return 0 end",
+        (OWNERS,),
+    ),
+    Fault(
+        "an ID token for another program lets in",
+        "server/seatwise_server/services/id_tokens.py",
+        "if self._audience not in audiences or party != self._audience:",
+        "if not audiences:",
+        (ID_TOKENS,),
+    ),
+    Fault(
+        "an ID token of another issuer lets in",
+        "server/seatwise_server/services/id_tokens.py",
+        'iss={"essential": True, "value": self._issuer}',
+        'iss={"essential": True}',
+        (ID_TOKENS,),
+    ),
+    Fault(
+        "whoever sends unknown key ids makes the server ask its issuer each time",
+        "server/seatwise_server/services/issuer_keys.py",
+        "if self._now() - self._tried_s < NEXT_FETCH_S:",
+        "if self._now() < self._tried_s:",
+        (ID_TOKENS,),
+    ),
+    Fault(
+        "a document of the issuer may have any size",
+        "server/seatwise_server/services/issuer_keys.py",
+        "if len(body) > MOST_DOCUMENT_BYTES:",
+        "if len(body) < 0:",
+        (ID_TOKENS,),
+    ),
+    Fault(
+        "the keys of the issuer may be fetched in clear",
+        "server/seatwise_server/services/issuer_keys.py",
+        'return ("https", "http") if urlsplit(issuer).scheme == "http" else ("https",)',
+        'return ("https", "http")',
+        (ID_TOKENS,),
+    ),
+    Fault(
+        "an owner whose token was revoked comes back by signing in",
+        f"{SCRIPTS}/access_token_change.lua",
+        "  if found[2] then return 2 end\n",
+        "",
         (OWNERS,),
     ),
     Fault(

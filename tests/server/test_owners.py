@@ -6,13 +6,15 @@ import asyncio
 import json
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import pytest_asyncio
+from doubles.fake_issuer import AUDIENCE, FakeIssuer, IssuerServer, issuer_server
 from harness import House, house_in, in_memory
 from harness.terminal import ctl, told
 from harness.wire import Refused
@@ -212,11 +214,19 @@ async def test_the_holder_of_an_invite_or_a_bot_may_change_so_many_things_in_a_m
 # At the doors
 
 
+@pytest.fixture(scope="module")
+def issuer_at_door() -> Iterator[IssuerServer]:
+    """The issuer that this server trusts."""
+    with issuer_server() as server:
+        yield server
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def inviting_house() -> AsyncIterator[House]:
+async def inviting_house(issuer_at_door: IssuerServer) -> AsyncIterator[House]:
     """A server that lets invited owners register bots, with both doors."""
     with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
         settings: dict[str, Any] = {"registration": "invite", "owner_requests_per_minute": 0.0}
+        settings |= {"oidc_issuer": issuer_at_door.url, "oidc_audience": AUDIENCE}
         async with house_in(Path(folder), http=HttpSettings(port=0), **settings) as house:
             yield house
 
@@ -435,6 +445,54 @@ async def test_a_bot_of_an_owner_plays_no_more_matches_at_once_than_the_quota_sa
     assert (await attending.welcome(2)).max_matches == 2
     await attending.say(1)
     assert (await attending.welcome(3)).max_matches == 1
+
+
+def fresh_token(issuer: FakeIssuer, subject: str, **claims: Any) -> str:
+    now_s = int(time.time())
+    return issuer.token(**{"sub": subject, "iat": now_s, "exp": now_s + 300, **claims})
+
+
+@at_the_doors
+async def test_a_person_of_the_issuer_registers_bots_by_either_door(
+    inviting_house: House, issuer_at_door: IssuerServer
+) -> None:
+    house, issuer = inviting_house, issuer_at_door.fake
+    by_grpc = await OverGrpc(house, fresh_token(issuer, "zoe")).create_owner("")
+    name = by_grpc.owner.name
+    assert name.startswith("owners/oidc-")
+    assert (by_grpc.owner.most_bots, by_grpc.owner.most_matches) == (3, 8)
+    assert (await OverGrpc(house, by_grpc.text).register("zoes-1")).bot.owner == name
+    async with house.http(fresh_token(issuer, "zoe")) as http:
+        by_rest = (await http.call("POST", "/v1/owners", {})).json
+        wrong = (await http.call("POST", "/v1/owners", {"ownerId": "zoe"})).json["error"]
+    assert (by_rest["owner"]["name"], by_rest["owner"]["bots"]) == (name, ["bots/zoes-1/versions/1"])
+    assert "leave owner_id empty" in wrong["message"]
+    assert await OverGrpc(house, by_grpc.text).register("zoes-2") == "TOKEN_UNKNOWN", "it was replaced"
+    assert (await OverGrpc(house, by_rest["text"]).register("zoes-2")).bot.owner == name
+    async with house.http(fresh_token(issuer, "bea", aud="another")) as http:
+        refused = (await http.call("POST", "/v1/owners", {})).json["error"]
+    assert (refused["code"], refused["details"][0]["reason"]) == (401, "TOKEN_UNKNOWN")
+    bea = OverGrpc(house, fresh_token(issuer, "bea"))
+    assert await bea.register("beas") == "TOKEN_UNKNOWN", "with an ID token one joins, and does nothing else"
+    assert await OverGrpc(house, fresh_token(issuer, "zoe", exp=1)).create_owner("") == "TOKEN_EXPIRED"
+
+
+@at_the_doors
+async def test_an_owner_whose_token_was_revoked_does_not_come_back_by_signing_in(
+    inviting_house: House, issuer_at_door: IssuerServer
+) -> None:
+    house, cleo = inviting_house, OverGrpc(inviting_house, fresh_token(issuer_at_door.fake, "cleo"))
+    made = await cleo.create_owner("")
+    [its] = await OverGrpc(house, made.text).tokens()
+    request = access_service_pb2.RevokeAccessTokenRequest(name=its)
+    admin = OverGrpc(house, house.admin.token)
+    await admin.call("AccessService/RevokeAccessToken", request, access_service_pb2.RevokeAccessTokenResponse)
+    assert await cleo.create_owner("") == "NOT_ALLOWED"
+    erase = access_service_pb2.EraseOwnerRequest(owner=made.owner.name)
+    await admin.call("AccessService/EraseOwner", erase, access_service_pb2.EraseOwnerResponse)
+    assert await OverGrpc(house, made.text).register("cleos") == "TOKEN_REVOKED"
+    squatter = OverGrpc(house, await invite(house))
+    assert await squatter.create_owner(made.owner.name.removeprefix("owners/")) == "INVALID_ARGUMENT"
 
 
 @at_the_doors

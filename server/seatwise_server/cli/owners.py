@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from seatwise.cli import arguments
@@ -16,6 +18,8 @@ from seatwise_server.cli import asking, table
 from seatwise_server.cli.access_tokens import parse_lifetime
 from seatwise_server.cli.asking import Call
 
+PARTS_OF_ID_TOKEN = 3
+"""Header, payload and signature."""
 INVITES_HELP = "create, list and revoke invites, with which people become owners"
 OWNERS_HELP = "create an owner with an invite, show an owner, and set its quotas"
 
@@ -55,7 +59,14 @@ def configure_owners(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="owner_verb", required=True, metavar="VERB")
     text = "become an owner: the token is the text of an invite; print the owner's own token"
     create = _add_verb(verbs, "create", text, _create_owner)
-    create.add_argument("id", help="id of the owner: 1 to 40 of a-z, 0-9 and -, beginning with a letter")
+    create.add_argument(
+        "id", nargs="?", default="",
+        help="id of the owner: 1 to 40 of a-z, 0-9 and -, beginning with a letter; leave it out with --id-token",
+    )  # fmt: skip
+    create.add_argument(
+        "--id-token", type=_read_id_token, dest="token", metavar="FILE",
+        help="file with an ID token of the server's issuer, in place of an invite; - reads standard input",
+    )  # fmt: skip
     show = _add_verb(verbs, "show", "show an owner, its bots and its quotas", _show_owner)
     quotas = _add_verb(verbs, "set-quotas", "set the quotas of an owner", _set_quotas)
     quotas.add_argument(
@@ -84,6 +95,18 @@ def configure_owners(parser: ArgumentParser) -> None:
         verb.add_argument(
             "name", type=arguments.name_parser("owners"), help="name of the owner: owners/joan, or joan"
         )
+
+
+def _read_id_token(name: str) -> str:
+    try:
+        text = (sys.stdin.read() if name == "-" else Path(name).read_text()).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentTypeError(f"{name}: {error}") from None
+    if not text.startswith("ey") or text.count(".") != PARTS_OF_ID_TOKEN - 1:
+        raise ArgumentTypeError(
+            f"{name} holds no ID token: three parts with dots between them, the first of which begins with ey"
+        )
+    return text
 
 
 def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]) -> ArgumentParser:

@@ -12,6 +12,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, program_name
@@ -248,6 +249,14 @@ def _add_callers(parser: ArgumentParser) -> None:
         "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--oidc-issuer", default="", metavar="URL",
+        help="with --registration invite: people that this OpenID Connect issuer knows become owners without an invite",
+    )  # fmt: skip
+    parser.add_argument(
+        "--oidc-audience", default="", metavar="ID",
+        help="client id of this server at the issuer: ID tokens for others are refused",
+    )  # fmt: skip
+    parser.add_argument(
         "--owner-requests-per-minute", type=_parse_rate, default=OWNER_REQUESTS_PER_MINUTE, metavar="N",
         help="changes that each owner, and each bot by its own token, may make in a minute; 0 for no limit (default: %(default)g)",
     )  # fmt: skip
@@ -380,6 +389,8 @@ def config_of(args: Namespace) -> Config:
         reads_per_second=args.reads_per_second,
         anonymous_reads_per_second=args.anonymous_reads_per_second,
         registration=args.registration,
+        oidc_issuer=args.oidc_issuer,
+        oidc_audience=args.oidc_audience,
         owner_requests_per_minute=args.owner_requests_per_minute,
         owner_matches_at_once=args.owner_matches_at_once,
         owner_matches_a_day=args.owner_matches_a_day,
@@ -436,6 +447,20 @@ def _http_settings(args: Namespace) -> HttpSettings | None:
     )
 
 
+def _refuse_issuer(args: Namespace) -> str:
+    """Return why this server cannot ask that OIDC issuer; empty if it can, or if there is none."""
+    if not args.oidc_issuer and not args.oidc_audience:
+        return ""
+    if not (args.oidc_issuer and args.oidc_audience):
+        return "an issuer needs a client id: name both --oidc-issuer and --oidc-audience"
+    if args.registration != "invite":
+        return "--oidc-issuer lets people register bots: add --registration invite"
+    url = urlsplit(args.oidc_issuer)
+    if url.scheme != "https" and not (url.scheme == "http" and is_local_address(url.netloc)):
+        return f"--oidc-issuer {args.oidc_issuer}: name its URL, which begins with https://"
+    return ""
+
+
 def _refuse_guests(args: Namespace) -> str:
     """Return why this server cannot admit guests; empty if it can, or if none are to come."""
     if args.guests and _parse_roles(args) == frozenset(ROLES):
@@ -475,7 +500,8 @@ def run(args: Namespace) -> int:
     from seatwise_server.store.errors import StoreError
     from seatwise_server.supervisor import StartFailed
 
-    why = _refuse_guests(args) or _refuse_roles(args) or (refuse_options(args) if args.referees else "")
+    why = _refuse_guests(args) or _refuse_roles(args) or _refuse_issuer(args)
+    why = why or (refuse_options(args) if args.referees else "")
     if why:
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2

@@ -62,7 +62,7 @@ _SECURITY: dict[Access, list[Json]] = {
 _RIGHTS = {
     Access.PUBLIC: "Needs no token.",
     Access.TOKEN: "Needs a token: the admin's, or the bot's own.",
-    Access.JOIN: "Needs the text of an invite as the token.",
+    Access.JOIN: "Needs the text of an invite, or an ID token of the server's issuer, as the token.",
     **{it: f"Needs the admin token, or a token with the scope {it.value}." for it in SCOPES_OF_PEOPLE},
     **dict.fromkeys(
         SCOPES_OF_BOTS, "Needs the token of a bot. A server that knows no lobby has no such URL."

@@ -15,6 +15,7 @@ from seatwise_server.services.access import (
     Access,
     expand_scopes,
 )
+from seatwise_server.services.id_tokens import IdTokens, looks_like_id_token
 from seatwise_server.services.refused_token_log import RefusedTokenLog
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import Credentials
@@ -79,11 +80,17 @@ class Authenticator:
     """Finds callers by their tokens. It does not depend on a transport."""
 
     def __init__(
-        self, credentials: Credentials, read_admin_token: Callable[[], str], uses: TokenUses | None = None
+        self,
+        credentials: Credentials,
+        read_admin_token: Callable[[], str],
+        uses: TokenUses | None = None,
+        id_tokens: IdTokens | None = None,
     ) -> None:
+        """`id_tokens` checks the tokens of an OIDC issuer; None if there is no issuer."""
         self._credentials = credentials
         self._read_admin_token = read_admin_token
         self._uses = uses
+        self._id_tokens = id_tokens
         self._refused_tokens = RefusedTokenLog()
         self.on_refusal: RefusalListener | None = None
         """Is told of each refusal before it is sent."""
@@ -92,7 +99,7 @@ class Authenticator:
         """Returns the caller if it may call the method, of the form /seatwise.v1.MatchService/GetMatch.
 
         `peer` is the address that the transport saw; it is logged when a token is refused. Raises `Refusal`
-        TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED, TOKEN_EXPIRED, NOT_ALLOWED or SCOPE_MISSING.
+        TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED, TOKEN_EXPIRED, NOT_ALLOWED, SCOPE_MISSING or ISSUER_UNAVAILABLE.
         """
         access, caller = ACCESS[method], Caller(peer=peer)
         if token is None and access is Access.PUBLIC:
@@ -100,6 +107,8 @@ class Authenticator:
         try:
             if token is None:
                 raise _token_missing()
+            if access is Access.JOIN and self._id_tokens and looks_like_id_token(token):
+                return await self._authenticate_id_token(self._id_tokens, token, peer)
             caller = await self._authenticate_token(token, peer)
             _check_access(caller, access, method)
         except Refusal as refusal:
@@ -107,6 +116,15 @@ class Authenticator:
                 await self.on_refusal(method, caller.name, peer, refusal.reason)
             raise
         return caller
+
+    async def _authenticate_id_token(self, id_tokens: IdTokens, token: str, peer: str) -> Caller:
+        """Returns a caller that may become the owner that its ID token names, and nothing else."""
+        try:
+            owner = await id_tokens.read_owner(token)
+        except Refusal as refusal:
+            self._refused_tokens.write_refusal(refusal.reason.removeprefix("TOKEN_"), peer)
+            raise
+        return Caller("", token, frozenset({Access.JOIN}), owner, peer=peer)
 
     async def _authenticate_token(self, token: str, peer: str) -> Caller:
         admin_token = self._read_admin_token()
@@ -128,7 +146,10 @@ def _check_access(caller: Caller, access: Access, method: str) -> None:
     if Access.OWN in caller.scopes and method in OWN_METHODS:
         return
     if access is Access.JOIN:
-        raise Refusal("NOT_ALLOWED", "this call needs an invite: send the text of the invite as the token")
+        raise Refusal(
+            "NOT_ALLOWED",
+            "this call needs an invite: send the text of the invite, or an ID token of the server's issuer, as the token",
+        )
     if access in SCOPES_OF_BOTS and not caller.bot:
         raise Refusal("NOT_ALLOWED", "this call is for bots; call it with a bot's token, not the admin token")
     if access in SCOPES_OF_PEOPLE and caller.bot:

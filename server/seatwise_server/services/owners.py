@@ -14,9 +14,11 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
+from seatwise_server.services.id_tokens import ISSUER_OWNER_PREFIX
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.store import (
+    OWNERS_PREFIX,
     OwnerCreation,
     OwnerLimits,
     OwnerRoom,
@@ -25,7 +27,7 @@ from seatwise_server.store import (
     StoredInvite,
     StoredOwner,
 )
-from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent
+from seatwise_server.store.errors import AccessTokenAbsent, BadPageToken, InviteAbsent, OwnerAbsent
 from seatwise_server.token_buckets import TokenBuckets
 
 CLOSED, INVITE = "closed", "invite"
@@ -42,6 +44,8 @@ DEFAULT_INVITE_S: Final = 7 * 86_400
 LONGEST_INVITE_S: Final = 366 * 86_400
 OWNER_SCOPES: Final = frozenset({"own"})
 
+_OF_ISSUER = "issuer"
+"""Stands for the invite of an owner that an OIDC issuer has named."""
 _OWNER_ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
@@ -87,6 +91,8 @@ class OwnerService:
         if self._registration != INVITE:
             raise registration_closed()
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
+        if caller.name.startswith(OWNERS_PREFIX):
+            return await self._sign_in(caller.name, request)
         name = f"owners/{_check_owner_id(request.owner_id)}"
         invite = await self._invites.get_invite(caller.name)
         if invite is None:
@@ -104,6 +110,24 @@ class OwnerService:
             name, OWNER_SCOPES, 0, f"{invite.name} {name} {owner.create_ms}"
         )
         return pb.CreateOwnerResponse(owner=await self._show_owner(owner), text=issued.text)
+
+    async def _sign_in(self, name: str, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
+        """Creates the owner that an ID token names, unless there is one, and gives it a token in the place of any before."""
+        if request.owner_id and f"owners/{request.owner_id}" != name:
+            why = f"with an ID token the server chooses the owner: leave owner_id empty; you are {name}"
+            raise Refusal("INVALID_ARGUMENT", why, field="owner_id")
+        quotas = (DEFAULT_OWNED_BOTS, DEFAULT_MATCHES)
+        if await self._owners.create_owner(name, *quotas, _OF_ISSUER, name) is OwnerCreation.TAKEN:
+            raise Refusal("ALREADY_EXISTS", f"{name} was created with an invite; ask the operator")
+        owner = await self._find_owner(name)
+        request_id = f"{_OF_ISSUER} {name} {owner.create_ms}"
+        issued = await self._access_tokens.create_token(name, OWNER_SCOPES, 0, request_id)
+        try:
+            text = issued.text or (await self._access_tokens.rotate_token(issued.token.name)).text
+        except AccessTokenAbsent:
+            why = f"the token of {name} was revoked; ask the operator for another"
+            raise Refusal("NOT_ALLOWED", why) from None
+        return pb.CreateOwnerResponse(owner=await self._show_owner(owner), text=text)
 
     async def get_owner(self, caller: Caller, request: pb.GetOwnerRequest) -> pb.GetOwnerResponse:
         """See owner_service.proto."""
@@ -164,6 +188,9 @@ def _check_owner_id(owner_id: str) -> str:
             f"owner_id is {owner_id[:80]!r}; it must be 1 to 40 of a-z, 0-9 and -, and begin with a letter",
             field="owner_id",
         )
+    if owner_id.startswith(ISSUER_OWNER_PREFIX):
+        why = f"owner_id begins with {ISSUER_OWNER_PREFIX}, as only those of owners with an ID token do; choose another"
+        raise Refusal("INVALID_ARGUMENT", why, field="owner_id")
     return owner_id
 
 

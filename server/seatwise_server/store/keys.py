@@ -31,6 +31,9 @@ ACCESS_TOKEN_INDEX = "seatwise:tokens:index"
 INVITE_INDEX = "seatwise:invites:index"
 """Sorted set of all invites, in the order of their names."""
 
+OWNER_PSEUDONYM_SECRET = "seatwise:owners:pseudonym-secret"
+"""The secret from which the ids of owners follow that an OIDC issuer has named."""
+
 AUDIT_LOG = "seatwise:{audit}:log"
 """Stream of the lines of the audit log, with ids `<seq>-0`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -13,6 +14,7 @@ from seatwise_server.store.redis.client import RedisClient, call
 
 _ADDED = 1
 _ABSENT = 2
+_PSEUDONYM_SECRET_BYTES = 32
 _QUOTAS_OF_SERVER = ("most_requests", "most_matches_at_once", "most_matches_a_day", "most_watches")
 """The fields of quotas that an owner does not have while those of the server apply."""
 
@@ -64,6 +66,15 @@ class Owners:
         return OwnerCreation(
             await scripts.run_script(self._client, "owner_create", [keys.owner(name)], *args)
         )
+
+    async def read_pseudonym_secret(self) -> bytes:
+        """Returns the secret from which the ids of owners follow that an issuer has named; the first call makes it."""
+        key = keys.OWNER_PSEUDONYM_SECRET
+        found = await call(self._client, "GET", key)
+        if found is None:
+            await call(self._client, "SET", key, secrets.token_bytes(_PSEUDONYM_SECRET_BYTES), "NX")
+            found = await call(self._client, "GET", key)
+        return bytes(found)
 
     async def drop_owner(self, name: str) -> None:
         """Takes back the creation of an owner that has nothing yet."""
