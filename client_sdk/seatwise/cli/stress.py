@@ -1,4 +1,4 @@
-"""The command `seatwise stress`: what do honest bots feel while hostile ones do their worst?"""
+"""The command `seatwise stress`: measures how far hostile bots disturb honest ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPILOG = """\
 Honest bots play short matches in three phases of equal length: before, during and after a time in which hostile bots do harm.
 The table tells how long the server took from the answer of an honest bot to the next question, and what honest seats
 lost. The exit code is 1 if an honest seat lost a move, a match or a call. All bots are deleted at the end, and their
-matches count for nothing.
+matches do not count.
 
 ADDRESS is that of gRPC, on this machine: HOST:PORT or unix:PATH. The hostile bots:
   never-reads, many-items, many-streams, silent, motionless, dawdling, lying-pongs, no-http2, calls-flood, attendance-flood

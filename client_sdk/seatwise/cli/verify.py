@@ -242,7 +242,7 @@ def _verify_file(lines: Iterator[bytes], arguments: Namespace) -> Iterator[Verdi
 
 @contextmanager
 def _published(arguments: Namespace) -> Iterator[Callable[[Verdict], str | None]]:
-    """Where the published chain of a record is to be had."""
+    """Where to get the published chain of a record."""
     if not arguments.server:
         yield lambda _: arguments.chain
         return

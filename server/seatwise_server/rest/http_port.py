@@ -53,7 +53,7 @@ def _take_free_port(settings: HttpSettings) -> socket.socket:
 
 
 def bind_port(host: str, port: int) -> socket.socket:
-    """Takes the port of this host, or a free one for 0. Raises OSError if it is not to be had."""
+    """Takes the port of this host, or a free one for 0. Raises OSError if the port is not free."""
     family, kind, protocol, _, where = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

@@ -1,4 +1,4 @@
-"""Notes when tokens were last used, at most once a minute for each token, and on the path of no call."""
+"""Notes when tokens were last used, at most once a minute for each token. No call waits for that."""
 
 from __future__ import annotations
 

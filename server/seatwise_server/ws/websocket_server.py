@@ -1,4 +1,4 @@
-"""One WebSocket port of a process: who may connect, TLS, the upgrade, and the end of it all."""
+"""One WebSocket port of a process: who may connect, TLS, the upgrade, and the end of connections."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class WebSocketServer:
         self._handlers[path] = handler
 
     def bind(self, host: str, port: int) -> int:
-        """Listens there, and returns the port. Raises OSError if it is not to be had."""
+        """Listens there, and returns the port. Raises OSError if the port is not free."""
         host = host.strip("[]")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -106,7 +106,7 @@ class WebSocketServer:
             await asyncio.sleep(0)  # others have their turn even when many connect
 
     async def watch_connections(self) -> None:
-        """Finds peers that are gone without a word. Runs until cancelled."""
+        """Closes connections whose peers do not answer pings any more. Runs until cancelled."""
         while True:
             await asyncio.sleep(WATCH_S)
             now = self._loop.time()
@@ -114,7 +114,7 @@ class WebSocketServer:
                 _check_peer(each, now)
 
     async def stop(self, grace_s: float) -> None:
-        """Hangs up on what is left of open connections after that time."""
+        """Waits that long for open connections to end, and closes the others."""
         if self._listener is not None:
             self._listener.close()
         await self._connections.wait_for_all(grace_s)
