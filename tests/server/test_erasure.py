@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from harness import House, house_in, in_memory
+from harness.table import Chair, Table
+from harness.wire import Wire
+from seasons.one_season import files_in, league_of
 
+from seatwise.async_client import AsyncClient
 from seatwise.audit_chain import verify_audit_log
+from seatwise.season import check_season, open_bundle
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import bot_service_pb2
 from seatwise_referee.verify import verify_line
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.config import HttpSettings
+from seatwise_server.league.bundle import BUNDLE, write_season_bundle
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.runner import logged_result_in
+from seatwise_server.league.season_log import Season
+from seatwise_server.league.settings import Entrant, League
+from seatwise_server.league.table import standings_of
 from seatwise_server.store.redis.client import call
 
 OWNER, NEIGHBOUR = "zenobia", "theodora"
+LEAGUE = "leagues/erased"
 ITS_ADDRESS, OTHER_ADDRESS = "203.0.113.77", "198.51.100.42"
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -58,18 +72,69 @@ async def join(house: House, owner: str, address: str) -> str:
     return str((await ask(house, invite, "/v1/owners", body, address))["text"])
 
 
-async def play_between_bots_of(house: House, token: str, address: str) -> bytes:
-    """Plays a match between two bots of the owner, and returns its record."""
+async def bots_of(house: House, token: str, address: str) -> list[Wire]:
+    """Registers two bots of the owner, and lets them attend."""
     bots = []
     for number in (1, 2):
         body = {"bot": f"public-{number}", "requestId": f"{OWNER} registers {number}"}
         made = await ask(house, token, "/v1/bots", body, address)
         bots.append(house.wire(made["token"], made["bot"]["name"]))
-    table = await house.seat(bots)
-    await table.sit()
-    await table.play_out()
-    await house.admin.over(table.name)
-    return await house.admin.record(table.name)
+    return bots
+
+
+def league_between(bots: Sequence[Wire]) -> League:
+    """A round robin whose deals are the only ones of their kind, so no record is withheld."""
+    return league_of(entrants=tuple(Entrant(it.bot, it.bot) for it in bots), deals="none")
+
+
+async def play_season(house: House, admin: AsyncClient, bots: Sequence[Wire]) -> dict[str, str]:
+    """Plays all matches of the league at this server. Returns the match of each table of the schedule."""
+    league = league_between(bots)
+    await admin.create_league(LEAGUE, json.dumps(league.to_published_json()))
+    attending = {it.bot: (it, await it.attend()) for it in bots}
+    schedule = schedule_of(league)
+    results: dict[str, LoggedResult] = {}
+    matches: dict[str, str] = {}
+    while due := schedule.due_matches(SoFar(results, set())):
+        scheduled = due[0]
+        match = await admin.create_match("ugo", list(scheduled.bots), dict(league.options), league=LEAGUE)
+        chairs = []
+        for bot in scheduled.bots:
+            wire, stream = attending[bot]
+            chairs.append(Chair(wire, match.name, (await stream.offer(match.name)).seat))
+        table = Table(match, chairs)
+        await table.sit()
+        await table.play_out()
+        over = await house.admin.over(match.name)
+        results[scheduled.id] = logged_result_in(over, len(results) + 1)
+        matches[scheduled.id] = match.name
+    return matches
+
+
+async def all_records(house: House, admin: AsyncClient) -> dict[str, bytes]:
+    """The record of every match that the server lists."""
+    page = await admin.list_matches(page_size=1000)
+    return {it.name: await house.admin.record(it.name) for it in page}
+
+
+async def bundle_of(
+    folder: Path, admin: AsyncClient, bots: Sequence[Wire], matches: dict[str, str]
+) -> tuple[str, bytes]:
+    """The digest of the league's bundle, as its runner makes it of what the server says now; and all that is in it."""
+    season, league = Season(LEAGUE), league_between(bots)
+    for number, (table, match) in enumerate(matches.items(), start=1):
+        season.results[table] = logged_result_in(await admin.get_match(match), number)
+        season.records[match] = (await admin.get_record(match)).strip()
+    return checked_bundle(folder, league, season)
+
+
+def checked_bundle(folder: Path, league: League, season: Season) -> tuple[str, bytes]:
+    folder.mkdir()
+    digest = write_season_bundle(folder, league, season, standings_of(league, season.results, ()))
+    with open_bundle(folder / BUNDLE) as bundle:
+        checked = check_season(bundle, digest)
+        assert (checked.records, checked.has_table, checked.digest) == (len(season.results), True, digest)
+    return digest, b"".join(files_in(folder / BUNDLE).values())
 
 
 async def delete_a_bot_of(house: House, token: str, address: str) -> None:
@@ -103,37 +168,56 @@ def holding(found: dict[bytes, bytes], *texts: str) -> list[bytes]:
     return [key for key, held in found.items() if any(text.encode() in held for text in texts)]
 
 
-async def test_an_erased_owner_is_nowhere_in_redis_and_everything_verifies(proxied_house: House) -> None:
+async def test_an_erased_owner_is_nowhere_in_redis_and_everything_verifies(
+    proxied_house: House, tmp_path: Path
+) -> None:
     house = proxied_house
     token = await join(house, OWNER, ITS_ADDRESS)
     other = await join(house, NEIGHBOUR, OTHER_ADDRESS)
-    record = await play_between_bots_of(house, token, ITS_ADDRESS)
-    await delete_a_bot_of(house, token, ITS_ADDRESS)
-    refused = await ask(house, other, "/v1/bots/public-1/versions/1:rotateToken", {}, OTHER_ADDRESS)
-    assert refused["error"]["details"][0]["reason"] == "NOT_ALLOWED"
-    lines = await audit_lines(house)
-    before = await all_of_redis(house)
-    pseudonyms = {line["who"] for line in map(json.loads, lines)}
-    assert holding(before, OWNER)
-    assert holding(before, ITS_ADDRESS)
+    bots = await bots_of(house, token, ITS_ADDRESS)
+    async with AsyncClient(house.address, house.admin.token) as admin:
+        matches = await play_season(house, admin, bots)
+        await delete_a_bot_of(house, token, ITS_ADDRESS)
+        refused = await ask(house, other, "/v1/bots/public-1/versions/1:rotateToken", {}, OTHER_ADDRESS)
+        assert refused["error"]["details"][0]["reason"] == "NOT_ALLOWED"
+        lines, records = await audit_lines(house), await all_records(house, admin)
+        digest, _ = await bundle_of(tmp_path / "before", admin, bots, matches)
+        before = await all_of_redis(house)
+        await erase_owner(house)
 
+        after = await all_of_redis(house)
+        check_that_it_is_gone(before, after, [line["who"] for line in map(json.loads, lines)])
+        later = await audit_lines(house)
+        assert later[: len(lines)] == lines
+        assert verify_audit_log(later) == (len(later), 1, "")
+        assert matches
+        assert records.keys() == {*matches.values()}
+        assert await all_records(house, admin) == records
+        assert [verify_line(record).fault for record in records.values()] == [None] * len(records)
+        again, published = await bundle_of(tmp_path / "after", admin, bots, matches)
+    assert again == digest
+    assert not any(
+        text.encode() in b"".join([*records.values(), *later, published]) for text in (OWNER, ITS_ADDRESS)
+    )
+
+
+async def erase_owner(house: House) -> None:
     erase = pb.EraseOwnerRequest(owner=f"owners/{OWNER}").SerializeToString()
     answer = await house.admin.raw("/seatwise.v1.AccessService/EraseOwner", erase)
     assert len(pb.EraseOwnerResponse.FromString(answer).bots) == 2
 
-    after = await all_of_redis(house)
+
+def check_that_it_is_gone(
+    before: dict[bytes, bytes], after: dict[bytes, bytes], pseudonyms: Sequence[str]
+) -> None:
+    """Name, address and the meaning of a pseudonym were there, and are not; those of the neighbour are."""
+    assert holding(before, OWNER)
+    assert holding(before, ITS_ADDRESS)
     assert holding(after, OWNER, ITS_ADDRESS) == []
     assert holding(after, NEIGHBOUR)
     assert holding(after, OTHER_ADDRESS)
     its_own = {it for it in pseudonyms if holding(before, it) and not meanings_of(after, it)}
     assert any(meanings_of(before, it) for it in its_own), "a pseudonym has lost its meaning"
-
-    later = await audit_lines(house)
-    assert later[: len(lines)] == lines
-    assert verify_audit_log(later) == (len(later), 1, "")
-    assert await house.admin.record(str(json.loads(record)["match"])) == record
-    assert verify_line(record).fault is None
-    assert not any(text.encode() in b"".join([record, *later]) for text in (OWNER, ITS_ADDRESS))
 
 
 def meanings_of(found: dict[bytes, bytes], pseudonym: str) -> list[bytes]:
