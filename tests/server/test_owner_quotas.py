@@ -179,7 +179,7 @@ def lobby_on(store: Store) -> Pairing:
     return lobby
 
 
-async def _plenty() -> int:
+async def _plenty(_: object) -> int:
     return 100
 
 
