@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
@@ -16,7 +18,10 @@ from seatwise.bot_errors import UsageError
 from seatwise.cli import main
 from seatwise.doctor.checks import CHECKS
 from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
+from seatwise.doctor.examination import CheckFailed, Examination
 from seatwise.doctor.junit import junit_of
+from seatwise.doctor.scripted_server import Transcript
+from seatwise.v1 import play_service_pb2
 
 PATIENCE_S = 15.0
 """A fault that is a silence takes as long as this to be found."""
@@ -123,6 +128,22 @@ async def test_junit_has_a_case_for_each_check() -> None:
     assert failure is not None
     assert "the same nonce in two matches" in str(failure.get("message"))
     assert "Draw 32 new random bytes" in str(failure.text)
+
+
+async def test_a_bot_that_sits_down_again_in_a_match_that_is_just_over_does_nothing_wrong() -> None:
+    """After NOT_SEATED a client may do so, and on a busy machine the item comes late."""
+    inbox: asyncio.Queue[Any] = asyncio.Queue()
+    streams = SimpleNamespace(lobbies=asyncio.Queue(), referees=asyncio.Queue())
+    streams.referees.put_nowait(SimpleNamespace(is_gone=asyncio.Event(), read=lambda _: inbox.get()))
+    exam = Examination(streams, raw_bot, Transcript(), 5.0)  # type: ignore[arg-type]
+    first, second, never = exam.new_match(), exam.new_match(), exam.new_match()
+    for match in (first, first, second, never):
+        sit = play_service_pb2.Sit(nonce=bytes(32))
+        inbox.put_nowait(play_service_pb2.PlayRequestItem(match=match.name, seat=match.seat, sit=sit))
+    assert (await exam.wait_for_sit(first)).match == first.name
+    assert (await exam.wait_for_sit(second)).match == second.name
+    with pytest.raises(CheckFailed, match=f"it sat down at {never.name}"):
+        await exam.wait_for_sit(second)
 
 
 async def test_a_check_that_there_is_not_is_refused() -> None:

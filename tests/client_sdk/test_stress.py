@@ -29,7 +29,10 @@ def test_no_other_machine_is_stressed_whatever_token_is_given(
     address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["stress", address, "--token", "seatwise_admin"]) == 2
-    assert "is not this machine" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is not this machine" in said
+    assert f"`seatwise ctl stress-permit --address {address}`" in said
+    assert StressPlan(address, "token", permit="p").permit == "p"
 
 
 @pytest.mark.parametrize("address", ["ws://localhost:7481", "rest+http://localhost:7480"])

@@ -4077,8 +4077,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "seatwise stress harms the server of another machine",
         "client_sdk/seatwise/stress/stress.py",
-        "    if not is_local_address(address):",
-        "    if not address:",
+        "    if not permit and not is_local_address(address):",
+        "    if not permit and not address:",
         ("tests/client_sdk/test_stress.py",),
     ),
     Fault(
@@ -4115,5 +4115,19 @@ FAULTS: tuple[Fault, ...] = (
         "if public_key is not None and certificate.public_key != public_key:",
         "if public_key is not None and not certificate.public_key:",
         ("tests/client_sdk/test_bot_certificate.py",),
+    ),
+    Fault(
+        "the doctor blames a bot that sits down once more in a match that has just ended",
+        "client_sdk/seatwise/doctor/examination.py",
+        "if (item.match, item.seat) not in self._taken_seats:",
+        "if True:",
+        ("tests/client_sdk/test_doctor.py",),
+    ),
+    Fault(
+        "a permit to stress a server is good for more than one run",
+        "server/seatwise_server/store/stress_permits.py",
+        'call(self._client, "DEL", _key(text))',
+        'call(self._client, "EXISTS", _key(text))',
+        ("tests/server/test_stress_permits.py",),
     ),
 )

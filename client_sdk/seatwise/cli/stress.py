@@ -18,7 +18,8 @@ The table tells how long the server took from the answer of an honest bot to the
 lost. The exit code is 1 if an honest seat lost a move, a match or a call. All bots are deleted at the end, and their
 matches do not count.
 
-ADDRESS is that of gRPC, on this machine: HOST:PORT or unix:PATH. The hostile bots:
+ADDRESS is that of gRPC, on this machine: HOST:PORT or unix:PATH. Any other server needs a permit, good for one run,
+which its admin creates with `seatwise ctl stress-permit`. The hostile bots:
   never-reads, many-items, many-streams, silent, motionless, dawdling, lying-pongs, no-http2, calls-flood, attendance-flood
 """
 
@@ -33,10 +34,13 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("address", metavar="ADDRESS", help="the server, on this machine: localhost:7433")
+    parser.add_argument("address", metavar="ADDRESS", help="the server, as localhost:7433")
     parser.add_argument(
         "--token",
         help="the server's admin token (default: $SEATWISE_TOKEN, or that of this machine's server)",
+    )
+    parser.add_argument(
+        "--permit", default="", metavar="TEXT", help="the permit of a server on another machine"
     )
     parser.add_argument(
         "--seconds", type=parse_span, default=10.0, metavar="S",
@@ -74,7 +78,7 @@ def _make_plan(arguments: Namespace) -> StressPlan:
     from seatwise.stress.hostile import HOSTILE_KINDS
     from seatwise.stress.stress import StressPlan, check_stress_address
 
-    check_stress_address(arguments.address)
+    check_stress_address(arguments.address, arguments.permit)
     return StressPlan(
         address=arguments.address,
         token=token_at(arguments.address, arguments.token),
@@ -82,6 +86,7 @@ def _make_plan(arguments: Namespace) -> StressPlan:
         pairs=arguments.pairs,
         kinds=tuple(dict.fromkeys(arguments.only)) or tuple(HOSTILE_KINDS),
         security=security_of(arguments),
+        permit=arguments.permit,
     )
 
 

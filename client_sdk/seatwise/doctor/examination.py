@@ -141,6 +141,8 @@ class Examination:
         self._referee: ScriptedReferee | None = None
         self.matches: list[ScriptedMatch] = []
         """All matches so far."""
+        self._taken_seats: set[tuple[str, int]] = set()
+        """The seats in which the bot has sat down, by match."""
 
     # The lobby
 
@@ -190,13 +192,19 @@ class Examination:
     async def wait_for_sit(
         self, match: ScriptedMatch, referee: ScriptedReferee | None = None
     ) -> play_service_pb2.PlayRequestItem:
-        """Return the item with which the bot sits down in this match."""
-        item = await self.wait_for_item("sit", referee)
-        if (item.match, item.seat) != (match.name, match.seat):
-            raise CheckFailed(
-                f"it sat down at {item.match} seat {item.seat}, and was offered {match.name} seat {match.seat}"
-            )
-        return item
+        """Return the item with which the bot sits down in this match.
+
+        It may sit down again in an earlier match at the same time, as after a rejection, so such items are passed over.
+        """
+        while True:
+            item = await self.wait_for_item("sit", referee)
+            if (item.match, item.seat) == (match.name, match.seat):
+                self._taken_seats.add((item.match, item.seat))
+                return item
+            if (item.match, item.seat) not in self._taken_seats:
+                raise CheckFailed(
+                    f"it sat down at {item.match} seat {item.seat}, and was offered {match.name} seat {match.seat}"
+                )
 
     async def referee(self, patience_s: float | None = None) -> ScriptedReferee:
         """Return the Play stream of the bot: the newest, or the next one."""

@@ -40,7 +40,7 @@ class StressPlan:
     """What is to be done. Raises `UsageError` if it is not allowed or makes no sense."""
 
     address: str
-    """The address for gRPC of a server on this machine."""
+    """The address for gRPC of a server on this machine, or of any server with a permit of it."""
     token: str = field(repr=False)
     """The admin token of that server: it registers the bots, and deletes them at the end."""
     seconds: float = 10.0
@@ -50,9 +50,11 @@ class StressPlan:
     kinds: tuple[str, ...] = tuple(HOSTILE_KINDS)
     """The hostile bots, each a key of `HOSTILE_KINDS`."""
     security: SecurityOptions = field(default_factory=lambda: SecurityOptions())
+    permit: str = field(default="", repr=False)
+    """The permit that the server's admin has created for this run. Servers of this machine need none."""
 
     def __post_init__(self) -> None:
-        check_stress_address(self.address)
+        check_stress_address(self.address, self.permit)
         if not 0 < self.seconds <= MOST_SECONDS:
             raise UsageError(f"seconds: {self.seconds:g} must be above 0 and at most {MOST_SECONDS:g}")
         if not 1 <= self.pairs <= MOST_PAIRS:
@@ -65,14 +67,15 @@ class StressPlan:
             )
 
 
-def check_stress_address(address: str) -> None:
-    """Raise `UsageError` unless the address is one for gRPC of this machine: nobody else's server is harmed."""
+def check_stress_address(address: str, permit: str = "") -> None:
+    """Raise `UsageError` unless the address is one for gRPC, and of this machine or with a permit: nobody else's server is harmed."""
     if is_web_socket_address(address) or is_rest_address(address):
         raise UsageError(f"{address}: give the address for gRPC, HOST:PORT or unix:PATH")
-    if not is_local_address(address):
+    if not permit and not is_local_address(address):
         raise UsageError(
-            f"{address} is not this machine: stress harms a server on purpose, so it takes only localhost, 127.0.0.1, "
-            "[::1] and unix:PATH. Run it on the machine of the server"
+            f"{address} is not this machine: stress harms a server on purpose. Run it on the machine of the server, at "
+            "localhost, 127.0.0.1, [::1] or unix:PATH. Or ask the server's admin for a permit, good for one run: "
+            f"`seatwise ctl stress-permit --address {address}` prints it, and --permit takes it"
         )
 
 
@@ -123,8 +126,11 @@ async def stress_server(plan: StressPlan, on_phase: OnPhase = lambda _: None) ->
     Raises:
         UnavailableError: No server answers.
         NotAllowedError: The token is not the admin's.
+        NotFoundError: The permit was used, has expired, or is of another server.
     """
     async with AsyncClient(plan.address, plan.token, **plan.security) as client:
+        if plan.permit:
+            await client.use_stress_permit(plan.permit)
         accounts = StressAccounts(client)
         try:
             return await _run_phases(plan, client, accounts, on_phase)

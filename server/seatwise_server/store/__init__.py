@@ -47,6 +47,7 @@ from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.results import ResultLogs
 from seatwise_server.store.seats import QueueRoom, Reservation, SeatOf, SeatOffer, Seats
 from seatwise_server.store.sets import DealSets, SetOfDeals
+from seatwise_server.store.stress_permits import StressPermits
 
 __all__ = [
     "OWNERS_PREFIX",
@@ -123,6 +124,7 @@ __all__ = [
     "StoredInvite",
     "StoredMatchPage",
     "StoredOwner",
+    "StressPermits",
     "check_server",
     "counts_no_shows",
     "new_client",
@@ -157,6 +159,7 @@ class Store:
     leagues: Leagues
     deliveries: Deliveries
     certificates: Certificates
+    stress_permits: StressPermits
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
@@ -185,4 +188,5 @@ class Store:
             Leagues(client),
             Deliveries(client),
             Certificates(client),
+            StressPermits(client),
         )
