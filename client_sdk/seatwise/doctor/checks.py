@@ -31,6 +31,9 @@ PING_ROUNDS: Final = 5
 LATE_PONG_S: Final = 0.5
 """A bot whose pongs waited for its move so long, in seconds and in each round, does not answer pings while it thinks."""
 
+MOST_PONG_S: Final = 5.0
+"""How long a check waits for a pong that only shows that the bot has had time, in seconds."""
+
 NEW_REASON: Final = 99
 """A reason that no version of the protocol has yet."""
 
@@ -400,21 +403,41 @@ async def check_survives_illegal(exam: Examination) -> None:
     await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await exam.ask(match)
-    count = 0
+    count, item = 1, await exam.wait_for_item("submit_move")
+    illegal = play_service_pb2.MoveRejected.REASON_ILLEGAL
+    while count < MOST_REJECTIONS:
+        await _reject(exam, match, item.submit_move.request_id, illegal)
+        another = await _wait_for_another_try(exam)
+        if another is None:
+            return
+        count, item = count + 1, another
+    raise CheckFailed(f"it made {count} illegal moves, and {MOST_REJECTIONS} forfeit the seat")
+
+
+async def _wait_for_another_try(exam: Examination) -> play_service_pb2.PlayRequestItem | None:
+    """Return the next move; `None` if the bot sends none, although it has had the time to: it answers a ping in between."""
+    for waits_for_pong in (True, False):
+        try:
+            return await exam.wait_for_item("submit_move", patience_s=4 * GRACE_S)
+        except NothingCame:
+            if waits_for_pong and (found := await _read_until_pong(exam)):
+                return found
+    return None
+
+
+async def _read_until_pong(exam: Examination) -> play_service_pb2.PlayRequestItem | None:
+    """Return the move that comes before the answer to a ping; `None` if none does, or the bot answers no pings."""
+    ping = play_service_pb2.PlayResponseItem(ping=play_service_pb2.Ping(number=1))
+    referee = await exam.referee()
+    await referee.send(exam.response(ping))
     try:
-        while count < MOST_REJECTIONS:
-            item = await exam.wait_for_item(
-                "submit_move", patience_s=exam.patience_s if not count else 4 * GRACE_S
-            )
-            count += 1
-            await _reject(
-                exam, match, item.submit_move.request_id, play_service_pb2.MoveRejected.REASON_ILLEGAL
-            )
+        while not (item := await referee.read(min(exam.patience_s, MOST_PONG_S))).HasField("pong"):
+            if item.HasField("submit_move"):
+                found: play_service_pb2.PlayRequestItem = item
+                return found
     except NothingCame:
-        if not count:
-            raise
-    if count >= MOST_REJECTIONS:
-        raise CheckFailed(f"it made {count} illegal moves, and {MOST_REJECTIONS} forfeit the seat")
+        pass
+    return None
 
 
 async def _reject(exam: Examination, match: ScriptedMatch, request_id: str, reason: int) -> None:
