@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import time
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import pytest
 from doubles.hosted_games import Bids, Guesses, Highest, load_leduc, use_game
 
 from seatwise.cli import main
-from seatwise.hosting import HostedGame, HostedOption
+from seatwise.hosting import GameFault, HostedGame, HostedOption
 from seatwise.testing import check_game
 
 
@@ -217,7 +218,92 @@ class Usurps(Highest):
     name = "ugo"
 
 
+class EndsTheProcessByItsText(Highest):
+    """Raises an exception whose text cannot be made, in a way that would end the process."""
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        raise Unspeakable
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(0)
+
+    __repr__ = __str__
+
+
+class EndsTheProcessByAKey(Highest):
+    def show_state(self, state: Any, seat: int | None) -> Any:
+        return {Unspeakable(): 1}
+
+
+class FloodsTheLog(Highest):
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {"k" * 10**6: {1}}
+
+
+class NumberWithoutText(Highest):
+    """Shows a number that Python itself refuses to write."""
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {"n": 10**5000}
+
+
+class OwnFault(Highest):
+    """Raises the referee's own error."""
+
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        raise GameFault("all is well")
+
+
+class NoOptions(Highest):
+    options = None  # type: ignore[assignment]
+
+
+class Deep(Highest):
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        return self.play_move(state, move, chance)
+
+
+class Leaves(Highest):
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        raise SystemExit(0)
+
+
+class NotANumber(Highest):
+    def count_points(self, state: Any) -> list[Any]:
+        return [float("nan")] * len(state.hands)
+
+
+class LeaksByOrder(Highest):
+    def list_moves(self, state: Any) -> list[Any]:
+        moves, next_hand = super().list_moves(state), state.hands[(self.find_turn(state) or 0) - 1]
+        return moves[::-1] if sum(next_hand) % 2 else moves
+
+
+class LeaksByLength(Highest):
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {**super().show_state(state, seat), "pad": " " * sum(state.hands[0]) if seat else ""}
+
+
+class HalfAWeight(Highest):
+    def start_match(self, seats: int, options: Any, chance: Any) -> Any:
+        chance.draw_outcome([(1, 0.5)])
+
+
 WRONG = {
+    EndsTheProcessByItsText: "show_state raised Unspeakable, which has no text",
+    EndsTheProcessByAKey: "a step raised SystemExit",
+    FloodsTheLog: "show_state returned a value that is no JSON here: kkk",
+    NumberWithoutText: "whole numbers end at 2^53 - 1",
+    OwnFault: "play_move raised GameFault: all is well",
+    NoOptions: "options is a dict of HostedOption by name, not NoneType",
+    Deep: "play_move raised RecursionError",
+    Leaves: "play_move raised SystemExit",
+    NotANumber: "count_points must return 2 whole numbers",
+    LeaksByOrder: "list_moves tells seat",
+    LeaksByLength: "show_state shows seat 1 a secret",
+    HalfAWeight: "start_match raised ValueError: the weight 0.5",
     Raises: "play_move raised IndexError",
     NeverEnds: "the match has no end after 20 moves",
     DrawsLots: "start_match gives another result when it is called again with the same arguments",
@@ -252,6 +338,7 @@ WRONG = {
 def test_a_wrong_game_is_found(game: type[Highest], why: str) -> None:
     report = check_game(game, matches=2 if game is Slow else 4)
     assert any(why in fault for fault in report.faults), report
+    assert max(map(len, report.faults)) < 400
 
 
 @pytest.mark.parametrize(
@@ -295,10 +382,16 @@ def test_resampling_that_changes_nothing_checks_no_secrets() -> None:
 def test_the_command_says_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    use_game(monkeypatch, Highest)
+    class Chatty(Highest):
+        def find_turn(self, state: Any) -> int | None:
+            print("hello")
+            return super().find_turn(state)
+
+    use_game(monkeypatch, Chatty)
     use_game(monkeypatch, type("Wrong", (HalfPoints,), {"name": "wrong"}))
     assert main(["check-game", "wrong", "--matches", "2", "--once"]) == 1
     assert "wrong: count_points must return" in capsys.readouterr().out
     assert main(["check-game", "highest", "--matches", "2", "--once", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["faults"] == []
     assert main(["check-game", "ugo"]) == 2
     assert "it is no game from outside" in capsys.readouterr().err

@@ -1022,6 +1022,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/hosted/test_hosted_processes.py",),
     ),
     Fault(
+        "a value of a game from outside may end the process by its text",
+        "referee/seatwise_referee/hosted/hosted_rules.py",
+        "    except (IllegalMove, BadOptions, KeyboardInterrupt):\n",
+        "    except (IllegalMove, BadOptions, KeyboardInterrupt, SystemExit):\n",
+        ("tests/hosted/test_check_game.py",),
+    ),
+    Fault(
         "a leak of a game from outside is not looked for",
         "referee/seatwise_referee/hosted/hosted_rules.py",
         "        if not self._game.can_resample():\n",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,8 @@ def run(arguments: Namespace) -> int:
     from seatwise.kits import find_kit
     from seatwise.testing import check_game
 
-    report = check_game(find_kit(arguments.game), matches=arguments.matches, seed=arguments.seed)
+    with redirect_stdout(sys.stderr):  # a game that prints must not garble the report
+        report = check_game(find_kit(arguments.game), matches=arguments.matches, seed=arguments.seed)
     if not arguments.once and not report.faults:
         report = _compare_processes(report, arguments)
     if arguments.json:

@@ -116,7 +116,7 @@ class HostedRules:
         self._game = game
         self._load = load
         self.package = package
-        _check_facts(game)
+        guard_call("a fact of the game", lambda: _check_facts(game))
         self.name: str = game.name
         self.title: str = game.title or game.name
         version = str(game.rules_version)
@@ -152,6 +152,9 @@ class HostedRules:
         """See `Game`. Raises `GameFault`."""
         if seats not in self.table_sizes:
             raise BadOptions(f"{self.name} is not played by {seats}")
+        return guard_call(f"{self.name}: a step", lambda: self._deal(seats, seed, options))
+
+    def _deal(self, seats: int, seed: bytes, options: Options) -> HostedState:
         chance = Chance(seed)
         own = self._call("start_match", seats, dict(options), chance)
         return self._make_state(own, seats, seed, chance.draws, 1)
@@ -161,6 +164,9 @@ class HostedRules:
 
         Where several seats choose at the same time, the author's code plays when the last one has chosen.
         """
+        return guard_call(f"{self.name}: a step", lambda: self._play(state, seat, move))
+
+    def _play(self, state: HostedState, seat: Seat, move: HostedMove) -> HostedState:
         self._require_legal(state, seat, move)
         if state.number > self._game.most_moves:
             raise GameFault(f"{self.name}: the match has no end after {self._game.most_moves} moves")
@@ -307,12 +313,13 @@ class HostedRules:
         try:
             return encode_payload(value, longest)
         except ValueError as wrong:
-            raise GameFault(f"{self.name}: {method} returned a value that is no JSON here: {wrong}") from None
+            why = str(wrong)[:LONGEST_REFUSAL]
+            raise GameFault(f"{self.name}: {method} returned a value that is no JSON here: {why}") from None
 
     def _call(self, method: str, *arguments: Any) -> Any:
         """Call the author's code. Nothing that it raises comes through, not even what would end the process."""
         game = self.game
-        return guard_call(f"{self.name}: {method}", lambda: getattr(game, method)(*arguments))
+        return call_foreign(f"{self.name}: {method}", lambda: getattr(game, method)(*arguments))
 
     # Questions: look-ups in the state
 
@@ -368,21 +375,37 @@ def _with_choices(state: HostedState, choices: tuple[tuple[Seat, str], ...]) -> 
 
 
 def guard_call(what: str, call: Callable[[], ValueT]) -> ValueT:
-    """Return what foreign code returns. Raises `GameFault` for whatever it raises."""
+    """Return what a call returns in which values of foreign code are handled. Their methods may raise anything.
+
+    Raises `GameFault` instead, and passes on what the referee itself raises.
+    """
     try:
         return call()
-    except (GameFault, KeyboardInterrupt):
+    except (IllegalMove, BadOptions, KeyboardInterrupt):
         raise
     except BaseException as error:
-        text = _text_of(error)
-        raise GameFault(f"{what} raised {type(error).__name__}{text}") from error
+        if type(error) is GameFault:
+            raise
+        raise _fault_of(what, error) from error
 
 
-def _text_of(error: BaseException) -> str:
+def call_foreign(what: str, call: Callable[[], ValueT]) -> ValueT:
+    """Return what foreign code returns. Raises `GameFault` for whatever it raises, an error of the referee included."""
     try:
-        return f": {str(error)[:200]}"
-    except Exception:  # an exception whose text cannot be made either
-        return ""
+        return call()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _fault_of(what, error) from error
+
+
+def _fault_of(what: str, error: BaseException) -> GameFault:
+    """Return the fault for an error. The text of the error is foreign code, too, and may raise anything."""
+    try:
+        what = f"{what} raised {type(error).__name__}"
+        return GameFault(f"{what}: {str(error)[:LONGEST_REFUSAL]}")
+    except BaseException:
+        return GameFault(f"{what}, which has no text")
 
 
 def _option_value(name: str, option: HostedOption, given: Options) -> int | str:
@@ -424,6 +447,10 @@ def _check_facts(game: HostedGame[Any]) -> None:
             )
     if type(game.title) is not str or not game.title.isprintable():
         raise GameFault(f"{name}: title is {game.title!r}; it must be a text that can be printed")
+    if not isinstance(game.options, Mapping):
+        raise GameFault(
+            f"{name}: options is a dict of HostedOption by name, not {type(game.options).__name__}"
+        )
     for key, option in game.options.items():
         _check_option(f"{name}: option {key!r}", key, option)
 

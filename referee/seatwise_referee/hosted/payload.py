@@ -84,7 +84,7 @@ def _check_payload(value: Any, where: str, depth: int) -> None:
         return
     if type(value) is int:
         if abs(value) > LARGEST_NUMBER:
-            raise ValueError(f"{where or 'it'} is {value}; whole numbers end at 2^53 - 1")
+            raise ValueError(f"{where or 'it'} is too large; whole numbers end at 2^53 - 1")
     elif type(value) is dict:
         _check_object(value, where, depth)
     elif type(value) in (list, tuple):
