@@ -18,6 +18,7 @@ import structlog
 from harness.http import HttpConnection, http_connection
 from harness.http_link import use_http
 from harness.table import Admin, Chair, Table
+from harness.tls_front import TlsFront, tls_front_of
 from harness.websocket import PROTO, use_websockets
 from harness.wire import Wire
 from seatwise_server.app import Running, embedded_redis, running
@@ -38,6 +39,8 @@ FAULTS = frozenset(
 
 HTTP = "http"
 """Stands for the way of bots over plain HTTP where others have a subprotocol."""
+HTTPS = "https"
+"""Stands for that of bots over HTTP by TLS."""
 UNLIMITED_READS = {"reads_per_second": 0.0, "anonymous_reads_per_second": 0.0}
 """All tests call from one address."""
 
@@ -85,7 +88,9 @@ class House:
     logs: Logs = field(default_factory=Logs)
     """What it has logged since the test began, if it runs in this process."""
     subprotocol: str = ""
-    """By which its bots come from now on; empty for gRPC, HTTP for streams and posts over HTTP."""
+    """By which its bots come from now on; empty for gRPC, HTTP or HTTPS for streams and posts over HTTP."""
+    tls_front: TlsFront | None = None
+    """Ends TLS before its HTTP port, if bots come by HTTPS."""
     _wires: list[Wire] = field(default_factory=list)
 
     async def bot(self, name: str = "") -> Wire:
@@ -100,6 +105,9 @@ class House:
         if self.subprotocol == HTTP:
             assert self.server is not None
             use_http(wire, self.server.http_address)
+        elif self.subprotocol == HTTPS:
+            assert self.tls_front is not None
+            use_http(wire, self.tls_front.address, self.tls_front.trust)
         elif self.subprotocol:
             use_websockets(wire, self.ws_address, self.subprotocol)
         self._wires.append(wire)
@@ -182,14 +190,15 @@ def lost_tasks() -> Iterator[list[dict[str, Any]]]:
 
 
 @pytest.fixture(
-    params=["", PROTO, pytest.param(HTTP, marks=pytest.mark.slow)], ids=["grpc", "websocket", "http"]
+    params=["", PROTO, *(pytest.param(way, marks=pytest.mark.slow) for way in (HTTP, HTTPS))],
+    ids=["grpc", "websocket", "http", "https"],
 )
 def both_doors(request: pytest.FixtureRequest, house: House) -> Iterator[None]:
-    """The test is run with bots that come by gRPC, by WebSocket and, in `make soak`, by plain HTTP.
+    """The test is run with bots that come by gRPC, by WebSocket and, in `make soak`, by plain HTTP and by HTTP over TLS.
 
     A test with the mark `not_by_http` sends bytes that have no form in HTTP, or is about a connection that a bot over HTTP has not.
     """
-    if request.param == HTTP and (why := request.node.get_closest_marker("not_by_http")):
+    if request.param in (HTTP, HTTPS) and (why := request.node.get_closest_marker("not_by_http")):
         pytest.skip(why.args[0])
     house.subprotocol = request.param
     yield
@@ -199,15 +208,20 @@ def both_doors(request: pytest.FixtureRequest, house: House) -> Iterator[None]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def module_house(request: pytest.FixtureRequest) -> AsyncIterator[House]:
     """One server for all tests of a module. It has an HTTP port, which takes two seconds, only if one of them comes by it."""
-    ports: dict[str, Any] = {"http": HttpSettings(port=0)} if _comes_by_http(request) else {}
-    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        async with house_in(Path(folder), ws_port=0, **ports) as house:
-            yield house
+    ports: dict[str, Any] = {"http": HttpSettings(port=0)} if _comes_by(request, HTTP) else {}
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory())))
+        house = await stack.enter_async_context(house_in(folder, ws_port=0, **ports))
+        if _comes_by(request, HTTPS):
+            assert house.server
+            house.tls_front = await stack.enter_async_context(tls_front_of(house.server.http_address, folder))
+        yield house
 
 
-def _comes_by_http(request: pytest.FixtureRequest) -> bool:
+def _comes_by(request: pytest.FixtureRequest, way: str) -> bool:
+    """Whether a test of the module is run with bots that come this way; HTTP stands for HTTPS, too."""
     items = [item for item in request.session.items if item.nodeid.startswith(request.node.nodeid)]
-    return any(f"[{HTTP}" in item.name for item in items)
+    return any(f"[{way}" in item.name for item in items)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

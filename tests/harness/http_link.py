@@ -1,9 +1,10 @@
-"""Raw clients over plain HTTP: the same streams as in wire.py, as two requests, one that is read and one that is posted."""
+"""Raw clients over HTTP, plain or by TLS: the same streams as in wire.py, as two requests, one that is read and one that is posted."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import urlencode
@@ -24,8 +25,8 @@ class HttpLink:
     is_json = False
     """It takes protobuf and sends JSON; bytes that are no protobuf are sent as they are."""
 
-    def __init__(self, address: str, path: str, token: str) -> None:
-        self._address, self._path, self._token = address, path, token
+    def __init__(self, address: str, path: str, token: str, trust: ssl.SSLContext | None = None) -> None:
+        self._address, self._path, self._token, self._trust = address, path, token, trust
         self._connections = AsyncExitStack()
         self._posting: HttpConnection | None = None
         self._opened: asyncio.Future[Refused | HttpConnection] = asyncio.get_running_loop().create_future()
@@ -39,7 +40,8 @@ class HttpLink:
         self._reader = asyncio.create_task(self._read(query))
 
     async def _connect(self) -> HttpConnection:
-        return await self._connections.enter_async_context(http_connection(self._address, self._token))
+        connection = http_connection(self._address, self._token, self._trust)
+        return await self._connections.enter_async_context(connection)
 
     async def _read(self, query: str) -> None:
         try:
@@ -116,7 +118,7 @@ def _body_of(path: str, raw: bytes) -> bytes:
         return raw
 
 
-def use_http(wire: Wire, address: str) -> None:
-    """From now on the streams of this wire come by plain HTTP."""
+def use_http(wire: Wire, address: str, trust: ssl.SSLContext | None = None) -> None:
+    """From now on the streams of this wire come by HTTP, and by TLS to a URL that says so."""
     paths = {"/v1/attend": ATTENDANCE, "/v1/play": PLAY}
-    wire.link = lambda path: HttpLink(address, paths[path], wire.token)
+    wire.link = lambda path: HttpLink(address, paths[path], wire.token, trust)
