@@ -69,8 +69,8 @@ bench: setup ## measure the table of docs/benchmarks.md; also writes bench-resul
 	@$(BIN)/python -c 'import pyspiel' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' || true
 	$(BIN)/python tests/bench/bench.py
 
-chaos: setup ## kill real processes while real bots play, and check that nothing is lost (SECONDS=60 SEED=...)
-	PYTHONPATH=tests $(BIN)/python -m chaos.chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+chaos: setup ## harm real processes, disks, clocks and links while real bots play, and check that nothing is lost (SECONDS=60 FAULTS="disk links" SEED=...)
+	PYTHONPATH=tests $(BIN)/python -m chaos.chaos --seconds $(SECONDS) $(addprefix --fault ,$(FAULTS)) $(if $(SEED),--seed $(SEED))
 
 golden: setup ## write tests/golden/ again; a difference means that the rules have changed
 	$(BIN)/python tests/golden/golden.py --write

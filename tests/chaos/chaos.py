@@ -1,9 +1,21 @@
 """Kills, stops and restarts real processes while real bots play, and then looks for what is lost.
 
     python -m chaos.chaos --seconds 60 --seed 7        (with tests/ on the path: `make chaos SECONDS=60 SEED=7`)
+    python -m chaos.chaos --fault disk --fault links   (`make chaos FAULTS="disk links"`; without it, all of them)
+
+Each fault has a world of its own for so many seconds, and a row of the table:
+
+    processes  processes of every role are killed, stopped and ended in order
+    lobbies    all lobbies are killed at once
+    disk       the disk of Redis is full: a small tmpfs, or a limit for the size of files where nothing may be mounted
+    clocks     the time of day jumps by up to a day in one process, Redis included; needs libfaketime
+    links      the connections of one server with Redis are cut, and new ones are refused for a while
+    sleep      Redis answers nobody for a while (DEBUG SLEEP)
+    stops      a process is stopped by SIGSTOP, and goes on as if nothing had been
 
 A seed fixes who is harmed, when and how; what the machine makes of it is new each time. Exits 1 if a move that
-was acknowledged is lost or doubled, if a bot is blamed for what was our fault, or if a match does not end.
+was acknowledged is lost or doubled, if the record contradicts what a bot was shown or told, if a bot is blamed for
+what was our fault, or if a match does not end.
 """
 
 from __future__ import annotations
@@ -16,13 +28,14 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from chaos.harm import Harm, schedule
+from chaos.clocks import find_library
+from chaos.harm import ALL, FAULTS, PROCESSES, Fault, Harm, schedule_fault
 from chaos.hosts import Hosts
 from chaos.reading import Books
 from chaos.screen import Screen, screen
@@ -62,17 +75,24 @@ class Size:
 class Results:
     """What is printed, and written to a file."""
 
+    fault: str
     matches: int
+    harms: int
     kills: int
     takeovers: int
     longest_gap_s: float
     checked: int
     lost: int
     doubled: int
+    contradicted: int
     wrong_flags: int
+    void: int
+    """Matches that are void, whoever's fault that was; those that are void through ours are wrong flags too."""
+    stuck: int
+    """Matches and steps that did not come to their end."""
 
     @property
-    def as_json(self) -> dict[str, float]:
+    def as_json(self) -> dict[str, float | str]:
         """With these keys and no others."""
         return {name: getattr(self, name) for name in self.__slots__}
 
@@ -83,6 +103,8 @@ class Run:
     def __init__(self, world: World, harms: list[Harm], screen: Screen) -> None:
         self.problems: list[str] = []
         """What is wrong and has no column of its own."""
+        self.stuck: list[str] = []
+        """What did not come to its end."""
         self._world = world
         self._harms = harms
         self._screen = screen
@@ -118,9 +140,9 @@ class Run:
         began = loop.time()
         for harm in self._harms:
             await self._screen.wait(began + harm.at_s)
-            if victim := await self._victim(harm):
+            for victim in await self._victims(harm):
                 self._screen.say(f"{harm.way} {victim}")
-                task = asyncio.create_task(victim.harm(harm.way, harm.lasts_s))
+                task = asyncio.create_task(victim.harm(harm.way, harm.lasts_s, harm.by_s))
                 self._under_way.add(task)
                 task.add_done_callback(self._harmed)
         await self._screen.wait(began + seconds)
@@ -130,13 +152,15 @@ class Run:
         if not task.cancelled() and (error := task.exception()):
             self.problems.append(f"a process did not come back: {error!r}")
 
-    async def _victim(self, harm: Harm) -> Victim | None:
-        """That one, or the next of its kind that is itself; of referees the one that has most matches."""
-        kind = self._world.victims[harm.role]
-        turned = kind[harm.number :] + kind[: harm.number]
-        well = [each for each in turned if each.is_alive and not each.is_harmed]
+    async def _victims(self, harm: Harm) -> list[Victim]:
+        """That one, or the next of its kind that is itself; of referees the one that has most matches. Or all."""
+        kind: list[Victim] = self._world.victims[harm.role]
+        first = 0 if harm.number == ALL else harm.number
+        well = [each for each in kind[first:] + kind[:first] if each.is_alive and not each.is_harmed]
+        if harm.number == ALL:
+            return well
         busy = await self._world.busy() if harm.role == "referee" else {}
-        return max(well, key=lambda each: busy.get(str(each), 0), default=None)
+        return sorted(well, key=lambda each: -busy.get(str(each), 0))[:1]
 
     async def _watch(self) -> None:
         """Nobody may fall by itself."""
@@ -167,35 +191,100 @@ class Run:
             async with asyncio.timeout(DRAIN_S):
                 await work
         except TimeoutError:
-            self.problems.append(f"{what} did not come to an end within {DRAIN_S:.0f} s")
+            self.stuck.append(f"{what} did not come to an end within {DRAIN_S:.0f} s")
 
 
-async def run(folder: Path, seconds: float, seed: int, size: Size) -> tuple[Results, list[str]]:
+async def run(
+    folder: Path, seconds: float, seed: int, size: Size, fault: Fault = PROCESSES
+) -> tuple[Results, list[str]]:
     """One run in this folder: what came of it, and everything that is wrong in words."""
-    harms = schedule(seed, seconds, size.by_role)
+    harms = schedule_fault(fault, seed, seconds, size.by_role)
     with screen(seconds) as told:
         told.say(
-            f"seed {seed}: starting {size.referees} referees, {size.fronts} fronts, {len(size.games)} bots, a Redis"
+            f"{fault.name}, seed {seed}: "
+            f"starting {size.referees} referees, {size.fronts} fronts, {len(size.games)} bots, a Redis"
         )
-        async with world(folder, size.referees, size.fronts, size.games) as made:
+        async with world(folder, size.referees, size.fronts, size.games, fault.name) as made:
+            if made.redis.disk:
+                told.say(f"the disk of Redis is filled by {made.redis.disk.how}")
             async with Run(made, harms, told) as this:
                 books = await this.chaos(seconds)
-            kills = sum(victim.kills for victim in made.all)
+    return _summarise(fault, made.all, this, books)
+
+
+def _summarise(fault: Fault, victims: list[Victim], this: Run, books: Books) -> tuple[Results, list[str]]:
     findings = books.checked()
+    stuck = [*this.stuck, *books.stuck]
     results = Results(
+        fault=fault.name,
         matches=books.finished,
-        kills=kills,
+        harms=sum(victim.harms for victim in victims),
+        kills=sum(victim.kills for victim in victims),
         takeovers=findings.takeovers,
         longest_gap_s=round(books.longest_gap_s, 2),
         checked=findings.checked,
         lost=len(findings.lost),
         doubled=len(findings.doubled),
+        contradicted=len(findings.contradicted),
         wrong_flags=len(findings.wrong_flags),
+        void=books.voided,
+        stuck=len(stuck),
     )
-    wrong = [*this.problems, *books.problems]
-    for name in ("lost", "doubled", "wrong_flags"):
+    wrong = [*this.problems, *books.problems, *[f"stuck: {each}" for each in stuck]]
+    for name in ("lost", "doubled", "contradicted", "wrong_flags"):
         wrong += [f"{name.replace('_', ' ')}: {each}" for each in getattr(findings, name)]
     return results, wrong
+
+
+COLUMNS = {
+    "fault": "fault",
+    "matches": "matches",
+    "harms": "harms",
+    "kills": "kills",
+    "acknowledgements": "checked",
+    "lost": "lost",
+    "doubled": "doubled",
+    "contradicted": "contradicted",
+    "flagged": "wrong_flags",
+    "void": "void",
+    "stuck": "stuck",
+}
+"""Of the table: the heading, and the field of `Results`."""
+
+
+def tabulate(rows: Sequence[Results]) -> str:
+    """The table, a line for each fault."""
+    cells = [list(COLUMNS), *[[_cell(getattr(row, name)) for name in COLUMNS.values()] for row in rows]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in cells)
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def cannot(fault: Fault) -> str:
+    """Why this fault cannot be done on this machine; empty if it can."""
+    if fault.name == "clocks" and not find_library():
+        return "libfaketime is not installed (Debian: apt-get install faketime)"
+    return ""
+
+
+async def run_all(args: argparse.Namespace, folder: Path, seed: int) -> tuple[list[Results], list[str]]:
+    """A run for each fault, one after the other: the rows of the table, and all that is wrong."""
+    rows, wrongs = list[Results](), list[str]()
+    size = Size(args.referees, args.fronts, args.bots, args.builders)
+    for fault in FAULTS:
+        if args.fault and fault.name not in args.fault:
+            continue
+        if reason := cannot(fault):
+            print(f"{fault.name} is skipped: {reason}", file=sys.stderr)
+            continue
+        (folder / fault.name).mkdir()
+        results, wrong = await run(folder / fault.name, args.seconds, seed, size, fault)
+        rows.append(results)
+        wrongs += [f"{fault.name}: {each}" for each in wrong]
+    return rows, wrongs
 
 
 def main(args: argparse.Namespace) -> int:
@@ -203,10 +292,9 @@ def main(args: argparse.Namespace) -> int:
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     log.configure("error")
     folder = Path(tempfile.mkdtemp(prefix="sw-chaos-", dir=args.keep))
-    size = Size(args.referees, args.fronts, args.bots, args.builders)
-    results, wrong = asyncio.run(_until_told(run(folder, args.seconds, seed, size)))
-    RESULTS.write_text(json.dumps(results.as_json) + "\n")
-    print(" · ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in results.as_json.items()))
+    rows, wrong = asyncio.run(_until_told(run_all(args, folder, seed)))
+    RESULTS.write_text(json.dumps([row.as_json for row in rows]) + "\n")
+    print(tabulate(rows))
     for each in wrong:
         print(f"WRONG: {each}", file=sys.stderr)
     if wrong:
@@ -216,7 +304,7 @@ def main(args: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-async def _until_told(work: Awaitable[tuple[Results, list[str]]]) -> tuple[Results, list[str]]:
+async def _until_told(work: Awaitable[tuple[list[Results], list[str]]]) -> tuple[list[Results], list[str]]:
     """SIGTERM ends it as Ctrl-C does: in order, and with everything that it started."""
     task = asyncio.current_task()
     assert task is not None
@@ -228,7 +316,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=60, help="for each fault (default: %(default)g)")
+    names = [fault.name for fault in FAULTS]
+    parser.add_argument(
+        "--fault", action="append", choices=names, help="only this one; may be given several times"
+    )
     parser.add_argument("--seed", type=int, help="drawn by lot if not given")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leaves histories and logs there")
     for name, number in (("referees", 3), ("fronts", 2), ("bots", 6), ("builders", 2)):

@@ -48,6 +48,8 @@ class Findings:
     views: int = 0
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
+    contradicted: list[str] = field(default_factory=list)
+    """What a bot was shown or told that the record says otherwise."""
     wrong_flags: list[str] = field(default_factory=list)
 
 
@@ -158,7 +160,7 @@ class Check:
             self.findings.views += 1
             if self._on_record(view) not in views.get((prompt, seat), ()):
                 text = f"was shown at prompt {prompt} what the record does not have"
-                self._say(self.findings.lost, seat, text)
+                self._say(self.findings.contradicted, seat, text)
 
     def _shown(self, lines: Iterable[Line]) -> Iterable[tuple[int, Any]]:
         """Every view, and the prompt it came with."""
@@ -177,7 +179,9 @@ class Check:
         for prompt, view in self._shown(lines) if self.is_race else ():
             move = GAMES[self.record["game"]].move_to_json(Lay(view.layout))
             if prompt and view.layout and (prompt, str(move)) not in laid:
-                self._say(self.findings.lost, seat, f"was shown at prompt {prompt} what it never laid")
+                self._say(
+                    self.findings.contradicted, seat, f"was shown at prompt {prompt} what it never laid"
+                )
 
     # Nobody is blamed for what was our fault
 
@@ -198,7 +202,9 @@ class Check:
         right = {"ranks": self.record["result"]["ranks"], "seed": self.record["seed"], "void": ""}
         for end in ends:
             if {key: end[key] for key in right} != right:
-                self._say(self.findings.doubled, seat, f"was told another result than the record's: {end}")
+                self._say(
+                    self.findings.contradicted, seat, f"was told another result than the record's: {end}"
+                )
         if not ends and seat not in self.excused:
             self._say(self.findings.lost, seat, "was never told the result")
 

@@ -26,6 +26,41 @@ LASTS_S: Final = {
 """How long it stands still; after anything else it is started again soon."""
 AWAY_S: Final = (0.1, 1.5)
 
+ALL: Final = -1
+"""In place of a number: all of that kind at once."""
+
+JUMPS_S: Final = (-86_400, -3600, -30, 30, 3600, 86_400)
+"""How far a clock is set ahead or back, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a run is about."""
+
+    name: str
+    ways: tuple[tuple[str, str], ...]
+    """Roles and what is done to them, drawn with equal chance."""
+    lasts_s: tuple[float, float]
+    are_all: bool = False
+    """Whether all of that role are harmed at once."""
+
+
+PROCESSES: Final = Fault("processes", (), AWAY_S)
+"""Processes of every role are killed, stopped and ended in order; see `WAYS`."""
+
+SERVERS: Final = ("referee", "referee", "front")
+"""A referee is harmed twice as often as a front."""
+
+FAULTS: Final = (
+    PROCESSES,
+    Fault("lobbies", (("front", "kill"),), (0.1, 6.0), are_all=True),
+    Fault("disk", (("redis", "fill_disk"),), (0.5, 4.0)),
+    Fault("clocks", tuple((role, "jump") for role in (*SERVERS, "redis")), (0.5, 6.0)),
+    Fault("links", tuple((role, "cut") for role in SERVERS), (0.1, 6.0)),
+    Fault("sleep", (("redis", "sleep"),), (0.5, 6.0)),
+    Fault("stops", tuple((role, "stop") for role in (*SERVERS, "redis", "bot")), (2.0, 8.0)),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Harm:
@@ -38,6 +73,8 @@ class Harm:
     way: str
     lasts_s: float
     """Until it is started or goes on again."""
+    by_s: int = 0
+    """By which its clock is set."""
 
     def __str__(self) -> str:
         return f"{self.way} {self.role} {self.number}"
@@ -54,6 +91,23 @@ def schedule(seed: int, seconds: float, many: Mapping[str, int]) -> list[Harm]:
         way = WAYS[len(harms) % len(WAYS)]
         lasts_s = chance.uniform(*LASTS_S.get((role, way), AWAY_S))
         harms.append(Harm(at_s, role, chance.randrange(many[role]), way, lasts_s))
+        redis_at_s = at_s if role == "redis" else redis_at_s
+        at_s += chance.uniform(*EVERY_S)
+    return harms
+
+
+def schedule_fault(fault: Fault, seed: int, seconds: float, many: Mapping[str, int]) -> list[Harm]:
+    """The harms of a run that is about this fault; `many` as in `schedule`."""
+    if fault == PROCESSES:
+        return schedule(seed, seconds, many)
+    chance = Random(f"{fault.name} {seed}")
+    harms: list[Harm] = []
+    at_s, redis_at_s = FIRST_S, -REDIS_EVERY_S
+    while at_s < seconds:
+        role, way = chance.choice(fault.ways)
+        at_s = max(at_s, redis_at_s + REDIS_EVERY_S) if role == "redis" else at_s
+        number = ALL if fault.are_all else chance.randrange(many[role])
+        harms.append(Harm(at_s, role, number, way, chance.uniform(*fault.lasts_s), chance.choice(JUMPS_S)))
         redis_at_s = at_s if role == "redis" else redis_at_s
         at_s += chance.uniform(*EVERY_S)
     return harms

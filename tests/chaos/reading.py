@@ -23,6 +23,8 @@ class Books:
 
     def __init__(self, world: World, created: set[str]) -> None:
         self.problems: list[str] = []
+        self.stuck: list[str] = []
+        """What did not come to its end."""
         self.longest_gap_s = 0.0
         self.finished = 0
         self._world = world
@@ -60,9 +62,14 @@ class Books:
         elif state == "FINISHED" and record:
             self._records[match] = record
         else:
-            self.problems.append(f"{match} is not over, it is {state}")
+            self.stuck.append(f"{match} is not over, it is {state}")
 
     # When nothing is
+
+    @property
+    def voided(self) -> int:
+        """How many matches are void."""
+        return len(self._voided)
 
     def checked(self) -> Findings:
         """Holds every history against its record."""

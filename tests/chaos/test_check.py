@@ -65,14 +65,15 @@ class Story:
         return findings
 
 
-def counts(findings: Findings) -> tuple[int, int, int]:
-    return len(findings.lost), len(findings.doubled), len(findings.wrong_flags)
+def counts(findings: Findings) -> tuple[int, int, int, int]:
+    each = (findings.lost, findings.doubled, findings.contradicted, findings.wrong_flags)
+    return len(each[0]), len(each[1]), len(each[2]), len(each[3])
 
 
 def test_a_true_story_is_clean() -> None:
     story = Story()
     findings = story.findings()
-    assert counts(findings) == (0, 0, 0)
+    assert counts(findings) == (0, 0, 0, 0)
     assert findings.checked == len(story.entries("move")) >= 20
     assert findings.views == findings.checked
 
@@ -108,20 +109,25 @@ def shown_a_prompt_that_never_was(story: Story) -> None:
         a_move_is_missing,
         an_answer_out_of_nowhere,
         no_result,
-        shown_what_never_was,
-        shown_a_prompt_that_never_was,
     ],
 )
 def test_what_is_lost_is_found(forge: Callable[[Story], None]) -> None:
     story = Story()
     forge(story)
-    assert counts(story.findings()) == (1, 0, 0)
+    assert counts(story.findings()) == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("forge", [shown_what_never_was, shown_a_prompt_that_never_was])
+def test_what_the_record_contradicts_is_found(forge: Callable[[Story], None]) -> None:
+    story = Story()
+    forge(story)
+    assert counts(story.findings()) == (0, 0, 1, 0)
 
 
 def test_a_record_with_another_move_is_found() -> None:
     story = Story()
     story.lines("said")[0]["move"] = story.lines("said")[1]["move"]
-    assert counts(story.findings()) == (1, 0, 0)
+    assert counts(story.findings()) == (1, 0, 0, 0)
 
 
 def test_a_record_that_does_not_verify_is_found() -> None:
@@ -139,27 +145,27 @@ def test_a_move_that_is_twice_in_the_record_is_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Check, "_views", lambda _: dict.fromkeys(range(1000)))
     monkeypatch.setattr(Check, "_check_shown", lambda *_: None)  # such a record cannot be replayed
     story.record["entries"].insert(-1, story.entries("move")[0])
-    assert counts(story.findings()) == (0, 1, 0)
+    assert counts(story.findings()) == (0, 1, 0, 0)
 
 
 def test_two_answers_to_one_prompt_are_found() -> None:
     story = Story()
     said, accepted = story.lines("said")[0], story.lines("accepted")[0]
     story.told[0] += [{**said, "request_id": "again"}, {**accepted, "request_id": "again"}]
-    assert counts(story.findings()) == (0, 1, 0)
+    assert counts(story.findings()) == (0, 1, 0, 0)
 
 
 def test_a_repeat_of_the_same_answer_is_none() -> None:
     story = Story()
     story.told[0] += [story.lines("said")[0], story.lines("accepted")[0]]
-    assert counts(story.findings()) == (0, 0, 0)
+    assert counts(story.findings()) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("lie", [{"ranks": [2, 2]}, {"seed": "00" * 32}, {"void": "ABORTED"}])
 def test_another_result_is_found(lie: Line) -> None:
     story = Story()
     story.told[0].append({**story.lines("ended")[0], **lie})
-    assert counts(story.findings()) == (0, 1, 0)
+    assert counts(story.findings()) == (0, 0, 1, 0)
 
 
 # Wrong flags
@@ -181,33 +187,33 @@ def test_blame_is_found_unless_the_bot_itself_was_away(
     views = Check(canonical_json(story.record) + b"\n", {}, (), Findings())._views()
     monkeypatch.setattr(Check, "_views", lambda _: views)
     story.record["entries"].insert(-1, blame)
-    assert counts(story.findings()) == (0, 0, 1)
-    assert counts(story.findings(0)) == (0, 0, 1)
-    assert counts(story.findings(1)) == (0, 0, 0)
+    assert counts(story.findings()) == (0, 0, 0, 1)
+    assert counts(story.findings(0)) == (0, 0, 0, 1)
+    assert counts(story.findings(1)) == (0, 0, 0, 0)
 
 
 def test_a_rejection_that_only_its_bot_knows_of_is_found() -> None:
     story = Story()
     story.told[1].append({**story.lines("accepted", 1)[0], "what": "rejected", "reason": "ILLEGAL"})
-    assert counts(story.findings()) == (0, 0, 1)
+    assert counts(story.findings()) == (0, 0, 0, 1)
     story.told[1][-1]["reason"] = "NOT_HERE"
-    assert counts(story.findings()) == (0, 0, 0)
+    assert counts(story.findings()) == (0, 0, 0, 0)
 
 
 def test_a_gap_that_is_charged_is_found() -> None:
     story = Story()
     move, told = story.entries("move")[0], story.lines("accepted")[0]
     move["charged_ms"] = told["charged_ms"] = THOUGHT_MS + SLACK_MS
-    assert counts(story.findings()) == (0, 0, 0)
+    assert counts(story.findings()) == (0, 0, 0, 0)
     move["charged_ms"] = told["charged_ms"] = THOUGHT_MS + SLACK_MS + 1
-    assert counts(story.findings()) == (0, 0, 1)
-    assert counts(story.findings(0)) == (0, 0, 0)
+    assert counts(story.findings()) == (0, 0, 0, 1)
+    assert counts(story.findings(0)) == (0, 0, 0, 0)
 
 
 def test_a_charge_of_which_the_bot_was_told_another_is_found() -> None:
     story = Story()
     story.lines("accepted")[0]["charged_ms"] += 1
-    assert counts(story.findings()) == (0, 0, 1)
+    assert counts(story.findings()) == (0, 0, 0, 1)
 
 
 def test_what_was_said_again_after_a_takeover_is_reckoned_from_its_first_time() -> None:
@@ -216,7 +222,7 @@ def test_what_was_said_again_after_a_takeover_is_reckoned_from_its_first_time() 
     story.told[0] += [{**shown, "at": 60.0, "epoch": 2}, {**said, "at": 70.0}]
     move, told = story.entries("move")[0], story.lines("accepted")[0]
     move["charged_ms"] = told["charged_ms"] = 9000
-    assert counts(story.findings()) == (0, 0, 1)
+    assert counts(story.findings()) == (0, 0, 0, 1)
 
 
 # A race
@@ -264,33 +270,33 @@ def test_what_lies_is_on_no_record_and_all_else_that_a_builder_is_shown_is() -> 
     record, lines = a_race()
     shown_as(lines, laid=(3, 4), offers=(Seat(1),), layout=())
     findings = looked_at(record, lines)
-    assert (counts(findings), findings.views) == ((0, 0, 0), 1)
+    assert (counts(findings), findings.views) == ((0, 0, 0, 0), 1)
     shown_as(lines, points=((10, 0),))
-    assert counts(looked_at(record, lines)) == (1, 0, 0)
+    assert counts(looked_at(record, lines)) == (0, 0, 1, 0)
 
 
 def test_a_layout_that_its_seat_never_laid_is_found() -> None:
     record, lines = a_race()
     lines[0]["prompt"] += 1
-    assert counts(looked_at(record, lines)) == (1, 0, 0)
+    assert counts(looked_at(record, lines)) == (0, 0, 1, 0)
 
 
 def test_a_call_that_was_acknowledged_is_in_the_record() -> None:
     findings = looked_at(*a_race())
-    assert (counts(findings), findings.checked) == ((0, 0, 0), 1)
+    assert (counts(findings), findings.checked) == ((0, 0, 0, 0), 1)
 
 
 def test_a_call_that_is_lost_or_another_is_found() -> None:
     record, lines = a_race()
     record["entries"] = [entry for entry in record["entries"] if entry["kind"] != "called"]
-    assert counts(looked_at(record, lines)) == (1, 0, 0)
-    assert counts(looked_at(*a_race(tells="stop"))) == (1, 0, 0)
+    assert counts(looked_at(record, lines)) == (1, 0, 0, 0)
+    assert counts(looked_at(*a_race(tells="stop"))) == (1, 0, 0, 0)
 
 
 def test_who_is_said_to_have_given_no_sign_of_life_is_blamed() -> None:
     record, lines = a_race()
     record["entries"].insert(-1, {"kind": "agreed", "prompt": 1, "silent": [0]})
-    assert counts(looked_at(record, lines)) == (0, 0, 1)
+    assert counts(looked_at(record, lines)) == (0, 0, 0, 1)
 
 
 # Gaps

@@ -14,11 +14,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from harness.fleet import FRONT, REFEREE
 from harness.process import ServerProcess
 from harness.table import Admin
 
+from chaos.clocks import FakedClock
+from chaos.disks import SmallDisk
+from chaos.links import Link
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import Store, new_client
 from seatwise_server.store.errors import StoreUnavailable
@@ -45,6 +49,10 @@ class Victim:
         """When it was not itself, on the clock of the histories."""
         self.kills = 0
         """How often it was killed without warning."""
+        self.harms = 0
+        """How often anything was done to it."""
+        self.clock: FakedClock | None = None
+        """In a run that is about clocks."""
 
     def __str__(self) -> str:
         return f"{self.role} {self.number}"
@@ -67,10 +75,17 @@ class Victim:
     async def gone(self) -> None:
         """Returns when the process has ended."""
 
-    async def harm(self, way: str, lasts_s: float) -> None:
-        """Kills it, stops it for a while or asks it to end; returns when it does its work again."""
+    async def harm(self, way: str, lasts_s: float, by_s: int = 0) -> None:
+        """Kills it, stops it for a while or does something else to it; returns when it does its work again.
+
+        `by_s` is for its clock alone.
+        """
         self.is_harmed, began = True, time.monotonic()
+        self.harms += 1
         try:
+            if way == "jump":
+                await self.jump(lasts_s, by_s)
+                return
             await getattr(self, way)(lasts_s)
         finally:
             self.is_harmed = False
@@ -91,6 +106,15 @@ class Victim:
             await asyncio.sleep(lasts_s)
         finally:
             self.signal(signal.SIGCONT)
+
+    async def jump(self, lasts_s: float, by_s: int) -> None:
+        """Its clock is wrong by so many seconds for a while."""
+        assert self.clock is not None
+        self.clock.set_by(by_s)
+        try:
+            await asyncio.sleep(lasts_s)
+        finally:
+            self.clock.set_by(0)
 
     async def term(self, lasts_s: float) -> None:
         """It ends in order, and is started again; who does not end is killed."""
@@ -117,14 +141,61 @@ class Victim:
             await self.gone()
 
 
+class HarmedRedis(EmbeddedRedis):
+    """An embedded Redis that may be told to sleep, and whose clock may be set."""
+
+    clock: FakedClock | None = None
+
+    def _write_configuration(self) -> str:
+        return super()._write_configuration() + "enable-debug-command local\n"
+
+    def _start_child(self, binary: Path) -> None:
+        before = dict(os.environ)
+        if self.clock is not None:
+            os.environ.update(self.clock.env)
+        try:
+            super()._start_child(binary)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
 class Redis(Victim):
     """The one Redis, its append-only file written through always."""
 
     role = "redis"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, fault: str = "") -> None:
         super().__init__(0)
-        self.server = EmbeddedRedis(folder)
+        self.server = HarmedRedis(folder)
+        self.disk = SmallDisk(folder) if fault == "disk" else None
+        if fault == "clocks":
+            self.clock = self.server.clock = FakedClock(folder.with_suffix(".clock"))
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return Path(unquote(self.server.url.removeprefix("unix://")))
+
+    async def fill_disk(self, lasts_s: float) -> None:
+        """Its disk is full for a while. It ends at the first byte that it cannot write, and is started again."""
+        assert self.disk is not None
+        self.disk.fill(self.pid)
+        try:
+            await self.gone()
+            self.kills += 1
+            await asyncio.sleep(lasts_s)
+        finally:
+            self.disk.free()
+        await self.start()
+
+    async def sleep(self, lasts_s: float) -> None:
+        """It answers nobody for a while, though its process runs."""
+        client = new_client(self.server.url)
+        try:
+            await client.execute_command("DEBUG", "SLEEP", f"{lasts_s:.3f}")
+        finally:
+            await client.close_connections()
 
     @property
     def pid(self) -> int:
@@ -149,13 +220,18 @@ class Redis(Victim):
 class Server(Victim):
     """A `seatwise serve`."""
 
-    def __init__(self, number: int, role: str, data: Path, redis: Redis) -> None:
+    def __init__(self, number: int, role: str, data: Path, redis: Redis, link: Link | None = None) -> None:
         super().__init__(number)
         self.role = role
         data.mkdir()
         roles = REFEREE if role == "referee" else (*FRONT, "--http-port", "0")
-        self.process = ServerProcess(data, "--redis", redis.server.url, "--log-level", "info", *roles)
+        url = link.url if link else redis.server.url
+        self.process = ServerProcess(data, "--redis", url, "--log-level", "info", *roles)
         self._redis = redis
+        self._link = link
+        if redis.clock is not None:
+            self.clock = FakedClock(data / "clock")
+            self.process.env = self.clock.env
 
     @property
     def pid(self) -> int:
@@ -189,6 +265,11 @@ class Server(Victim):
             self.signal(signal.SIGKILL)
             self._redis.signal(signal.SIGCONT)
         await super().kill(lasts_s)
+
+    async def cut(self, lasts_s: float) -> None:
+        """It cannot reach its Redis for a while."""
+        assert self._link is not None
+        await self._link.cut(lasts_s)
 
     @property
     def faults(self) -> list[str]:
@@ -261,6 +342,8 @@ class World:
 
     folder: Path
     redis: Redis
+    links: list[Link] = field(default_factory=list)
+    """From each server to its Redis, in a run that is about them."""
     referees: list[Server] = field(default_factory=list)
     fronts: list[Server] = field(default_factory=list)
     bots: list[Player] = field(default_factory=list)
@@ -302,26 +385,47 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, referees: int, fronts: int, games: Sequence[str]) -> AsyncIterator[World]:
-    """Everything up, and every bot registered; at the end nothing of it is left running."""
-    redis = Redis(folder / "redis")
+async def world(
+    folder: Path, referees: int, fronts: int, games: Sequence[str], fault: str = ""
+) -> AsyncIterator[World]:
+    """Everything up, and every bot registered; at the end nothing of it is left running.
+
+    `fault` names what the run is about, so that it can be done.
+    """
+    redis = Redis(folder / "redis", fault)
     made = World(folder, redis)
-    redis.server.start()
     try:
+        redis.server.start()
+        if fault == "links":
+            await _start_links(made, referees + fronts)
         await _start_servers(made, referees, fronts)
         await _start_bots(made, games)
         yield made
     finally:
         await asyncio.gather(*[victim.end() for victim in made.all if victim is not redis])
+        for link in made.links:
+            link.close()
         redis.signal(signal.SIGCONT)
         redis.server.stop()
+        if redis.disk is not None:
+            redis.disk.unmount()
+
+
+async def _start_links(made: World, number: int) -> None:
+    made.links += [Link(made.redis.socket) for _ in range(number)]
+    for link in made.links:
+        await link.start()
 
 
 async def _start_servers(made: World, referees: int, fronts: int) -> None:
-    redis = made.redis
-    made.fronts += [Server(each, "front", made.folder / f"front{each}", redis) for each in range(fronts)]
+    redis, links = made.redis, iter(made.links)
+    made.fronts += [
+        Server(each, "front", made.folder / f"front{each}", redis, next(links, None))
+        for each in range(fronts)
+    ]
     made.referees += [
-        Server(each, "referee", made.folder / f"referee{each}", redis) for each in range(referees)
+        Server(each, "referee", made.folder / f"referee{each}", redis, next(links, None))
+        for each in range(referees)
     ]
     tokens = [front.process.data / "admin.token" for front in made.fronts]
     load_or_create_admin_token(tokens[0])
