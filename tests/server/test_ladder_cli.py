@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -173,3 +176,30 @@ async def test_the_demo_is_a_ladder(tmp_path: Path, game: str) -> None:
     assert sum(each["matches"] for each in told["ladder"]) == 4 * told["matches"]
     verdicts = list(verify_lines(file.read_bytes().splitlines()))
     assert [verdict.fault for verdict in verdicts] == [None] * told["matches"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_demo_that_is_ended_leaves_no_process_behind(tmp_path: Path, number: int) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "seatwise", "demo", "--keep", "--matches", "1", "--records", str(tmp_path / "r"),
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert process.stderr
+    async with asyncio.timeout(120):
+        while b"The server stays up" not in await process.stderr.readline():
+            pass
+        assert running_in(tmp_path)
+        process.send_signal(number)
+        await process.communicate()
+        while running_in(tmp_path):  # noqa: ASYNC110  # only the system knows
+            await asyncio.sleep(0.1)
+
+
+def running_in(folder: Path) -> list[str]:
+    """The command lines of all processes that name this folder, without the demo itself."""
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in lines if str(folder) in line and " demo " not in line]

@@ -27,6 +27,7 @@ from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
 from seatwise_server.cli import ladder_table, table
 from seatwise_server.cli.tally import Tally
+from seatwise_server.embedded.processes import with_death_signal
 
 DEMOS = {kit.name: kit.demo for kit in OWN_KITS if kit.demo is not None}
 """The demo of each game that has one."""
@@ -74,6 +75,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Play the demo and return the exit code. All processes are ended, even after an error."""
     _check_writable(args.records)
+    signal.signal(signal.SIGTERM, _end_demo)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
         address, pages = stack.enter_context(_run_server(folder, takes_guests=args.keep))
@@ -91,6 +93,11 @@ def run(args: Namespace) -> int:
             _wait_for_ctrl_c(pages)
             return code
     return _print_report(records, standings, args)
+
+
+def _end_demo(signum: int, _frame: object) -> None:
+    """End as after an error, so that all processes are ended first."""
+    raise SystemExit(128 + signum)
 
 
 def _say_where_to_watch(pages: str) -> None:
@@ -179,7 +186,7 @@ def _run_process(
     command: list[str], stdout: int | None = None, **variables: str
 ) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "seatwise", *command],
+        with_death_signal([sys.executable, "-m", "seatwise", *command]),
         stdout=stdout, stdin=subprocess.DEVNULL, text=True, env={**os.environ, **variables},
     )  # fmt: skip
     try:
