@@ -107,8 +107,11 @@ async def test_a_table_that_is_not_what_the_results_give_is_found_out(played: Ru
     assert shown
     table = json.loads(shown.table)
     table[1]["mu"] += 1e-13
-    await store.ladders.publish_table(played.name, shown.results, json.dumps(table).encode())
-    code, out, _ = await ladder(played.house, "show", "shown", "--recompute")
+    for _ in range(5):  # the lobby may just publish the table once more
+        await store.ladders.publish_table(played.name, shown.results, json.dumps(table).encode())
+        code, out, _ = await ladder(played.house, "show", "shown", "--recompute")
+        if code:
+            break
     await store.ladders.publish_table(played.name, shown.results, shown.table)
     assert code == 1
     assert table[1]["bot"] in out
