@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,10 +21,12 @@ from seatwise.kits.installed_games import UNLOADED_VARIABLE
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import PROCESS_NAME_VARIABLE
 from seatwise_server.embedded.processes import with_death_signal
+from seatwise_server.memory import START_AGAIN
 from seatwise_server.play.step_marker import (
     GAME_FAULT_MARK,
     STEP_FILE_VARIABLE,
     read_imported_package,
+    read_last_match,
     read_marked_match,
     read_signs_of_life,
 )
@@ -41,6 +44,8 @@ GUARD_STEADY_S = 30.0
 """A process that has lived so long is started again after the first pause."""
 ORDERLY_END_S = 15.0
 STORE_PAUSE_S = 0.5
+OTHER_ENDS = (0, START_AGAIN, -signal.SIGTERM, -signal.SIGKILL)
+"""Exit codes of a process that was stopped from outside, or that ended in order."""
 
 log = structlog.get_logger()
 
@@ -56,6 +61,8 @@ class HostedGuard:
         self._process: asyncio.subprocess.Process | None = None
         self._unloaded: list[str] = []
         """The entry points whose packages have stopped a process that imported them."""
+        self._suspect = ""
+        """The match whose step was the last one before the process broke down between two steps."""
 
     @property
     def pid(self) -> int | None:
@@ -96,7 +103,7 @@ class HostedGuard:
             watching = asyncio.create_task(_kill_when_silent(process, note))
             try:
                 code = await process.wait()
-                match = read_marked_match(note)
+                match = self._find_fault(code, read_marked_match(note), read_last_match(note))
                 log.warning("hosted_referee_ended", code=code, match=match)
                 if package := read_imported_package(note):
                     self._unloaded.append(package)
@@ -110,6 +117,17 @@ class HostedGuard:
             finally:
                 await cancel_until_ended([watching])
                 await _stop_process(process)
+
+    def _find_fault(self, code: int, marked: str, last: str) -> str:
+        """Returns the match that has ended the process; empty if none is known to have.
+
+        A step may break the process so that it ends only after the step, for example by closing files. One such end proves
+        nothing about the last match; two in a row do. An end by a signal from outside, or in order, is no such end.
+        """
+        if marked or code in OTHER_ENDS:
+            return marked
+        before, self._suspect = self._suspect, last
+        return last if last == before else ""
 
 
 def _own_environment() -> dict[str, str]:

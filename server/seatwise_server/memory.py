@@ -25,6 +25,8 @@ RELEASE_REST_S = 30.0
 """The shortest time between two releases below the limit: each stops the event loop for some tens of milliseconds."""
 LEAST_MEMORY = 128 * 2**20
 """The smallest limit, in bytes: a server without any match takes half of it."""
+START_AGAIN = 75
+"""The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
 BYTES_PER_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 log = structlog.get_logger()

@@ -19,8 +19,15 @@ from hosted.packages import install_package
 from seatwise.remote import run_async
 from seatwise.v1 import match_service_pb2
 from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_server.hosted_guard import HostedGuard
 from seatwise_server.play import step_marker
-from seatwise_server.play.step_marker import SLOW_GAME_NICENESS, StepMarker, read_marked_match
+from seatwise_server.play.step_marker import (
+    SLOW_GAME_NICENESS,
+    StepMarker,
+    read_last_match,
+    read_marked_match,
+    read_signs_of_life,
+)
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -55,6 +62,12 @@ class Crashes(Nice):
         if len(state) == 3: os.kill(os.getpid(), 11)
         return (*state, move)
 
+class Closes(Nice):
+    name = "closes"
+    def play_move(self, state, move, chance):
+        if len(state) == 3 and "SEATWISE_STEP_FILE" in os.environ: os.closerange(3, 200)
+        return (*state, move)
+
 class Eats(Nice):
     name = "eats"
     def play_move(self, state, move, chance):
@@ -67,7 +80,7 @@ class Interrupts(Nice):
         if len(state) == 3: raise KeyboardInterrupt
         return (*state, move)
 
-def games(): return [Nice, Long, Hangs, Crashes, Eats, Interrupts]
+def games(): return [Nice, Long, Hangs, Crashes, Closes, Eats, Interrupts]
 
 with open(os.environ["IMPORTED_BY"], "a") as told: told.write(f"{os.getpid()}\\n")
 """
@@ -142,6 +155,34 @@ async def test_an_interrupt_in_the_code_of_a_game_is_its_fault_and_ends_its_note
     assert read_marked_match(file) == ""
 
 
+async def test_the_last_step_is_known_until_the_process_gives_a_sign_of_life(tmp_path: Path) -> None:
+    marker, file = StepMarker(), tmp_path / "step"
+    marker.open_file(str(file))
+    marker.run_step("matches/one", lambda: None)
+    assert (read_marked_match(file), read_last_match(file)) == ("", "matches/one")
+    marker.run_step("matches/two", lambda: None)
+    assert read_last_match(file) == "matches/two"
+    living = asyncio.create_task(marker.give_signs_of_life())
+    while not read_signs_of_life(file):  # noqa: ASYNC110  # a file has no events
+        await asyncio.sleep(0)
+    assert (read_last_match(file), living.cancel()) == ("", True)
+
+
+async def test_a_match_after_whose_step_the_process_breaks_down_twice_in_a_row_is_at_fault() -> None:
+    guard = HostedGuard([], {}, "redis://127.0.0.1:1")
+    ends = [
+        (1, "", "matches/a", ""),  # once proves nothing
+        (-9, "", "matches/a", ""),  # killed from outside
+        (1, "", "matches/b", ""),
+        (-11, "matches/c", "", "matches/c"),  # within its step
+        (1, "", "", ""),
+        (1, "", "matches/b", ""),
+        (1, "", "matches/b", "matches/b"),
+    ]
+    for code, marked, last, at_fault in ends:
+        assert guard._find_fault(code, marked, last) == at_fault
+
+
 @pytest.mark.parametrize(("cpu_s", "nicenesses"), [(0.02, []), (0.3, [SLOW_GAME_NICENESS])])
 async def test_a_process_with_a_slow_step_steps_back_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu_s: float, nicenesses: list[int]
@@ -157,7 +198,14 @@ async def test_a_process_with_a_slow_step_steps_back_once(
     assert given == nicenesses
 
 
-@pytest.mark.parametrize("wrong", [pytest.param("hangs", marks=pytest.mark.slow), "crashes"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param("hangs", marks=pytest.mark.slow),
+        "crashes",
+        pytest.param("closes", marks=pytest.mark.slow),
+    ],
+)
 async def test_what_stops_the_process_voids_its_own_match_and_no_other(
     served: tuple[House, ServerProcess], wrong: str
 ) -> None:
@@ -178,7 +226,7 @@ async def test_what_stops_the_process_voids_its_own_match_and_no_other(
         assert (await house.admin.over(match, within_s=60)).void_reason == "GAME_FAULT"
         await end(playing)
     ended = [line["match"] for line in process.log if line["event"] == "hosted_referee_ended"]
-    assert len(ended) == 2
+    assert len(ended) == (3 if wrong == "closes" else 2)  # one end alone proves nothing about the last match
     assert ended[0] == ""
     told = [line["entry"] for line in process.log if line["event"] == "game_package_not_loaded"]
     assert told == ["killer"]

@@ -35,7 +35,7 @@ from seatwise_server.config import (
     address_from_here,
 )
 from seatwise_server.game_choice import GameChoice, has_hosted_games
-from seatwise_server.memory import LEAST_MEMORY, MemoryLimitPassed, default_limit
+from seatwise_server.memory import LEAST_MEMORY, START_AGAIN, MemoryLimitPassed, default_limit
 from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
 from seatwise_server.tls.self_signed import self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
@@ -49,8 +49,6 @@ HOSTED_MEMORY_SHARE = 0.5
 """The default limit of the process of games from outside, as a share of that of any other process."""
 STEP_MEMORY_SHARE = 0.8
 """The share of that limit which the process may have during a step of a game from outside; the rest is for our own code."""
-START_AGAIN = 75
-"""The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
 MOST_GUESTS = 200
 """A request for a seat looks at all places, so there are not more of them."""
 PLAIN_TEXT = (

@@ -35,6 +35,8 @@ SLOW_GAME_NICENESS: Final = 10
 
 _SIZE: Final = 256
 _LONGEST_NOTE: Final = 200
+_LAST_LENGTH: Final = 1 + _LONGEST_NOTE
+"""The place of the length of the note of the last step, once that has ended; 0 after the next sign of life."""
 _IMPORT_NOTE: Final = "import "
 """Goes before the name of an entry point. No match has a name with a space."""
 _SIGNS: Final = slice(_SIZE - 8, _SIZE)
@@ -76,6 +78,7 @@ class StepMarker:
         while self._note is not None:
             count += 1
             self._note[_SIGNS] = count.to_bytes(8)
+            self._note[_LAST_LENGTH] = 0  # the process has survived the last step
             await asyncio.sleep(SIGN_OF_LIFE_S)
 
     def run_step(self, match: str, step: Callable[[], ResultT]) -> ResultT:
@@ -100,6 +103,7 @@ class StepMarker:
 
     def _run_noted(self, note: mmap.mmap, text: str, step: Callable[[], ResultT]) -> ResultT:
         name = text.encode()[:_LONGEST_NOTE]
+        note[_LAST_LENGTH] = 0
         note[1 : 1 + len(name)] = name
         note[0] = len(name)
         usual, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -110,6 +114,7 @@ class StepMarker:
             raise GameFault(f"{text}: its code raised KeyboardInterrupt") from interrupt
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, (usual, most))
+            note[_LAST_LENGTH] = len(name)
             note[0] = 0
 
 
@@ -131,12 +136,18 @@ def read_imported_package(path: Path) -> str:
     return note.removeprefix(_IMPORT_NOTE) if note.startswith(_IMPORT_NOTE) else ""
 
 
-def _read_note(path: Path) -> str:
+def read_last_match(path: Path) -> str:
+    """Returns the match whose step was the last one before the process ended; empty if there was a sign of life after it."""
+    note = _read_note(path, _LAST_LENGTH)
+    return "" if note.startswith(_IMPORT_NOTE) else note
+
+
+def _read_note(path: Path, length_at: int = 0) -> str:
     try:
         note = path.read_bytes()
     except OSError:
         return ""
-    return note[1 : 1 + note[0]].decode(errors="replace") if note else ""
+    return note[1 : 1 + note[length_at]].decode(errors="replace") if note else ""
 
 
 def read_signs_of_life(path: Path) -> int:
