@@ -1,4 +1,4 @@
-"""The compiled module, prepared: `ffi` for memory and `lib` for functions."""
+"""Loads and prepares the compiled module: `ffi` is for memory, and `lib` for functions."""
 
 from __future__ import annotations
 

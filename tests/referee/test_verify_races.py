@@ -195,7 +195,7 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         "agreed", change("agreed", 1, silent=[1, 0]), r"^seq 6: the silent seats \[1, 0\] are not in rising order"
     ),
     "silent but laying": (
-        "agreed", change("agreed", 1, silent=[0, 1]), r"^seq 6: seat 0 is called silent, but has laid its cards anew"
+        "agreed", change("agreed", 1, silent=[0, 1]), r"^seq 6: seat 0 is called silent, but its layout has changed"
     ),
     "silent but gone": (
         "left_race", change("agreed", 0, silent=[1, 3]), r"^seq 12: seat 1 is called silent, but does not build"

@@ -6,7 +6,7 @@
 The search grows a layout card by card from a root card, which lies upright in the middle. The next card comes from a
 list of candidates: placements that fit one laid card, and touch no other laid card wrongly. When all layouts with a
 candidate have been searched, the candidate is given up, so that no layout is built twice. For hands of nine cards the
-search soon is complete, and then the last layout is the best possible one.
+search is soon complete, and then the last layout is the best possible one.
 
 `python -m seatwise.samples.ubongo_solver` prints two figures for every side of the house's deck. The first is the
 number of hands that have a fitting layout of seven cards. The second is the time to find one, or to prove that there is
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 NODES = 20_000
-"""The default for the most layouts that a search looks at. Hardly any hand needs a hundredth of it."""
+"""The default of `nodes`: how many layouts a search looks at, at most. Hardly any hand needs a hundredth of it."""
 
 
 def solve(hand: Sequence[Side], nodes: int = NODES, goal: int = GOAL) -> Iterator[Layout]:

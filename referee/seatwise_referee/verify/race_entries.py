@@ -139,7 +139,7 @@ def _check_silent(entry: Agreed, race: RaceQuestion) -> None:
         if seat not in race.question.prompt.seats:
             raise BadRecord(f"seat {seat} is called silent, but does not build", entry.seq)
         if seat < len(entry.layouts) and entry.layouts[seat] != before[seat]:
-            raise BadRecord(f"seat {seat} is called silent, but has laid its cards anew", entry.seq)
+            raise BadRecord(f"seat {seat} is called silent, but its layout has changed", entry.seq)
 
 
 # Common to both

@@ -32,7 +32,7 @@ class SeasonProgress(Protocol):
 
     @property
     def played(self) -> int:
-        """The matches that ended in this run."""
+        """The number of matches that ended in this run."""
 
     @property
     def waits_for(self) -> Collection[str]:

@@ -65,7 +65,7 @@ _peer: ContextVar[str] = ContextVar("peer of a page", default="")
 
 
 def peer_of_page() -> str:
-    """Returns the address of whoever asks for the page that is made now, as host:port."""
+    """Returns the address of the caller of the page that is made now, as host:port."""
     return _peer.get()
 
 

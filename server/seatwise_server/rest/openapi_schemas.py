@@ -1,7 +1,7 @@
 """Messages and enums of the protos as JSON schemas.
 
 A field's comment says what its type cannot: "Format: games/{game}" is a pattern, "1 to 1000" a range, "at most 64 printable
-characters" a length, "Required" and "Output only" what they say.
+characters" a length. "Required" and "Output only" become the keywords of JSON schema.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SchemaRegistry:
     def message_schema(self, type_: Descriptor, *, is_input: bool, without: str = "") -> Schema:
         """Returns the schema of a message, without one of its fields if one is named.
 
-        An answer has every field that is without presence. A request needs only those whose comment says so.
+        A response always has the fields without presence. A request needs only those whose comment says "Required".
         """
         fields = [field for field in type_.fields if field.name != without]
         required = [
@@ -139,7 +139,7 @@ def _description_of(element: Descriptor | EnumDescriptor | FieldDescriptor) -> S
 
 
 def _enum_schema(type_: EnumDescriptor) -> Schema:
-    """Values and their comments. A client must expect values that a newer server adds."""
+    """Returns the schema of an enum, with each value and its comment. A client must expect values that a newer server adds."""
     comments = read_comments()  # they name a value with its enum, which protobuf's own full names leave out
     values = [f"- `{value.name}`: {comments[f'{type_.full_name}.{value.name}']}" for value in type_.values]
     return {
@@ -150,7 +150,7 @@ def _enum_schema(type_: EnumDescriptor) -> Schema:
 
 
 def _scalar_schema(field: FieldDescriptor, comment: str, *, may_be_empty: bool) -> Schema:
-    """A text that a request does not set is the empty one."""
+    """Returns the schema of a scalar. A text that a request leaves out is read as the empty text."""
     schema = dict(_SCALARS[field.type])
     if schema["type"] == "integer" and (found := _RANGE.search(comment)):
         schema["minimum"], schema["maximum"] = int(found[1]), int(found[2])

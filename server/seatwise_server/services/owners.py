@@ -45,7 +45,7 @@ LONGEST_INVITE_S: Final = 366 * 86_400
 OWNER_SCOPES: Final = frozenset({"own"})
 
 _OF_ISSUER = "issuer"
-"""Stands for the invite of an owner that an OIDC issuer has named."""
+"""Stored in place of the invite, for an owner that an OIDC issuer has identified."""
 _OWNER_ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
@@ -87,7 +87,7 @@ class OwnerService:
         return pb.RevokeInviteResponse(invite=_invite_resource(revoked))
 
     async def create_owner(self, caller: Caller, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
-        """See owner_service.proto. Each step may be repeated by a request of the same id."""
+        """See owner_service.proto. A request with the same id may repeat each step."""
         if self._registration != INVITE:
             raise registration_closed()
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
@@ -112,7 +112,7 @@ class OwnerService:
         return pb.CreateOwnerResponse(owner=await self._show_owner(owner), text=issued.text)
 
     async def _sign_in(self, name: str, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
-        """Creates the owner that an ID token names, unless there is one, and gives it a token in the place of any before."""
+        """Creates the owner that an ID token names, unless it exists, and gives it a token that replaces any earlier one."""
         if request.owner_id and f"owners/{request.owner_id}" != name:
             why = f"with an ID token the server chooses the owner: leave owner_id empty; you are {name}"
             raise Refusal("INVALID_ARGUMENT", why, field="owner_id")
@@ -237,7 +237,7 @@ def _invite_resource(stored: StoredInvite) -> owner_pb2.Invite:
 
 
 class OwnerRequests:
-    """How often an owner, the holder of an invite, or a bot may change something. Each change is a line of the audit log.
+    """Limits how often an owner, the holder of an invite, or a bot may change something. The audit log has a line for each change.
 
     Owners are counted in Redis, for all processes. The others are counted in the memory of this process.
     """
@@ -249,7 +249,7 @@ class OwnerRequests:
         self._buckets = TokenBuckets(per_minute / 60, per_minute, now) if per_minute else None
 
     async def admit_request(self, caller: Caller, request: Any) -> None:
-        """Returns if the caller may change something now. Raises `Refusal` QUOTA_EXCEEDED, and StoreUnavailable."""
+        """Counts one change by the caller. Raises `Refusal` QUOTA_EXCEEDED if its quota is used up, or StoreUnavailable."""
         if caller.owner:
             wait_s = await self._owners.count_request(caller.owner, self._per_minute)
         elif caller.bot or Access.JOIN in caller.scopes:

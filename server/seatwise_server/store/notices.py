@@ -12,7 +12,7 @@ from seatwise_server.store.seats import SeatOf, seat_of
 
 
 class LobbyNotice(NamedTuple):
-    """Something has changed for a bot."""
+    """A notice that something has changed for a bot."""
 
     bot: str
     attend_id: str = ""

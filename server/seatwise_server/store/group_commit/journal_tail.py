@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 
 PACKED_FROM = 4_096
-"""The number of bytes of entries that are packed together. Less would compress worse, more would stay unpacked longer."""
+"""The number of bytes of entries that are packed together. A smaller number would compress worse; a larger one would leave more unpacked."""
 
 _TAIL_COMPRESSION = 1
 
