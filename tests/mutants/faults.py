@@ -2364,8 +2364,36 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a stream that was replaced writes its higher turn",
         "server/seatwise_server/lobby/lobby.py",
-        "        if attendance.is_ending:  # a newer one is here, whose turn may be lower\n",
+        "        if attendance.is_ending:  # a newer one is here, which may have the lower number if Redis was slow\n",
         "        if False:\n",
+        ("tests/server/test_lobby_looks.py",),
+    ),
+    Fault(
+        "streams are numbered in the order in which lobbies come to them, not by their arrival",
+        f"{SCRIPTS}/stream_turn.lua",
+        "local turn = now - ARGV[1]",
+        "local turn = now",
+        ("tests/server/test_store_seats.py", "tests/server/test_lobby_looks.py"),
+    ),
+    Fault(
+        "a clock that was set back gives a newer stream the lower number",
+        f"{SCRIPTS}/stream_turn.lua",
+        "if last > now then turn = last + 1 end\n",
+        "",
+        ("tests/server/test_store_seats.py",),
+    ),
+    Fault(
+        "a number counts the time that Redis was away as if the stream had arrived later",
+        "server/seatwise_server/store/attendance.py",
+        "        if loop.time() - asked_s > PROMPT_NUMBER_S:\n",
+        "        if False:\n",
+        ("tests/server/test_store_seats.py",),
+    ),
+    Fault(
+        "a stream waits in queues though a newer one attends at another lobby",
+        "server/seatwise_server/lobby/lobby.py",
+        "        if not await attendances.write_attendance(bot, stored, ATTENDANCE_LEASE_MS):\n            raise _replaced(bot)\n",
+        "        await attendances.write_attendance(bot, stored, ATTENDANCE_LEASE_MS)\n",
         ("tests/server/test_lobby_looks.py",),
     ),
     Fault(

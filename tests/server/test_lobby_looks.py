@@ -119,8 +119,8 @@ class SlowAttend:
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_asked = asyncio.Event()
         self.may_go_on = asyncio.Event()
-        self._attend = store.attendances.replace_attendance_id
-        monkeypatch.setattr(store.attendances, "replace_attendance_id", self)
+        self._attend = store.attendances.number_stream
+        monkeypatch.setattr(store.attendances, "number_stream", self)
 
     async def __call__(self, *args: Any) -> Any:
         self.is_asked.set()
@@ -130,7 +130,7 @@ class SlowAttend:
 
 async def attend_elsewhere(store: Store) -> None:
     """The bot's last stream was at a lobby that has gone since; its lease has some seconds left."""
-    turn = await store.attendances.replace_attendance_id(BOT)
+    turn = await store.attendances.number_stream(BOT, asyncio.get_running_loop().time())
     await store.attendances.write_attendance(BOT, Presence("gone", "older", 1, (), turn), ATTENDANCE_LEASE_MS)
 
 
@@ -369,15 +369,16 @@ async def test_a_stream_that_was_replaced_while_it_got_its_turn_does_not_write_i
     """Its turn may be the higher one: the store would end the newer stream."""
     lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
     older, newer = AttendanceStream(BOT, (), 1), AttendanceStream(BOT, (), 1)
-    held, asked, numbered = asyncio.Event(), asyncio.Event(), store.attendances.replace_attendance_id
+    held, asked, numbered = asyncio.Event(), asyncio.Event(), store.attendances.number_stream
 
-    async def numbered_late(bot: str) -> int:
-        if not asked.is_set():
-            asked.set()
-            await held.wait()
-        return await numbered(bot)
+    async def numbered_late(bot: str, arrival_s: float) -> int:
+        if asked.is_set():
+            return await numbered(bot, arrival_s)
+        asked.set()
+        await held.wait()
+        return await numbered(bot, arrival_s + 1)  # as Redis may number it that was away
 
-    monkeypatch.setattr(store.attendances, "replace_attendance_id", numbered_late)
+    monkeypatch.setattr(store.attendances, "number_stream", numbered_late)
 
     async def attend(attendance: AttendanceStream) -> None:
         async with lobby.attend_lobby(attendance):
@@ -391,3 +392,17 @@ async def test_a_stream_that_was_replaced_while_it_got_its_turn_does_not_write_i
         await lobby._beat_once()
         assert (refusal_told(older), refusal_told(newer)) == ("REPLACED", "")
         assert older.turn > newer.turn
+
+
+async def test_a_stream_that_another_lobby_handles_late_does_not_replace_one_that_arrived_later(
+    store: Store,
+) -> None:
+    one, two = (Lobby(name, store, SimpleNamespace(wake_pairing=lambda: None)) for name in ("one", "two"))  # type: ignore[arg-type]
+    late, newer = AttendanceStream(BOT, (), 1), AttendanceStream(BOT, (QUEUE,), 1)
+    async with two.attend_lobby(newer):
+        with pytest.raises(Refusal, match="a newer stream of this bot attends"):
+            async with one.attend_lobby(late):
+                pass
+        await two._beat_once()
+        assert refusal_told(newer) == ""
+        assert await store.queues.position_of(QUEUE, BOT) == 0

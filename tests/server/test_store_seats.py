@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections import Counter
+from typing import Any
 
+import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import Attendance, Replaced, Reservation, SeatOf, SeatOffer, Store, keys
+from seatwise_server.store import Attendance, Reservation, SeatOf, SeatOffer, Store, keys
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
+from seatwise_server.store.redis import scripts
 
 BOT = "bots/greedy/versions/1"
 LEASE_MS = 60_000
@@ -45,10 +48,8 @@ async def test_a_newer_attendance_replaces_the_older(store: Store, redis_client:
     async with redis_client.pubsub(ignore_subscribe_messages=True) as notices:
         await notices.subscribe(keys.ATTENDS_CHANNEL)
         await notices.get_message(timeout=1)
-        assert await store.attendances.write_attendance(BOT, attendance(lobby="here"), LEASE_MS) is None
-        assert await store.attendances.write_attendance(BOT, attendance("second"), LEASE_MS) == Replaced(
-            "here", "first"
-        )
+        assert await store.attendances.write_attendance(BOT, attendance(lobby="here"), LEASE_MS)
+        assert await store.attendances.write_attendance(BOT, attendance("second"), LEASE_MS)
         heard = [await notices.get_message(timeout=1) for _ in range(2)]
     assert [it["data"] for it in heard if it] == [f"{BOT} first".encode(), f"{BOT} second".encode()]
     assert not await store.attendances.renew_attendance(BOT, attendance(), LEASE_MS)
@@ -58,7 +59,7 @@ async def test_a_newer_attendance_replaces_the_older(store: Store, redis_client:
 
 async def test_a_bot_changes_what_it_takes(store: Store) -> None:
     await attend(store)
-    assert await store.attendances.write_attendance(BOT, attendance(most=0), LEASE_MS) is None
+    assert await store.attendances.write_attendance(BOT, attendance(most=0), LEASE_MS)
     assert await store.attendances.get_attendance(BOT) == attendance(most=0)
     assert await store.seats.reserve_seat(BOT, "matches/1", 0) is Reservation.FULL
 
@@ -181,17 +182,17 @@ async def test_all_seats_of_a_match_are_offered_and_freed_at_once(store: Store, 
 async def test_an_attendance_that_was_replaced_is_not_kept(store: Store) -> None:
     older, newer = attendance(), dataclasses.replace(attendance(), attend_id="newer", lobby="lobby-2")
     assert await store.attendances.renew_attendance(BOT, older, LEASE_MS)
-    assert await store.attendances.write_attendance(BOT, newer, LEASE_MS) is not None
+    assert await store.attendances.write_attendance(BOT, newer, LEASE_MS)
     assert not await store.attendances.renew_attendance(BOT, older, LEASE_MS)
     assert await store.attendances.get_attendance(BOT) == newer
 
 
 async def test_what_an_older_stream_writes_late_replaces_no_newer_one(store: Store) -> None:
-    older, newer = [await store.attendances.replace_attendance_id(BOT) for _ in range(2)]
+    older, newer = [await store.attendances.number_stream(BOT, came_s) for came_s in (1.0, 2.0)]
     assert older < newer
     late = Attendance("elsewhere", "late", 1, (), older)
     await store.attendances.write_attendance(BOT, Attendance("here", "newer", 1, (), newer), LEASE_MS)
-    assert await store.attendances.write_attendance(BOT, late, LEASE_MS) is None
+    assert not await store.attendances.write_attendance(BOT, late, LEASE_MS)
     assert not await store.attendances.renew_attendance(BOT, late, LEASE_MS)
     assert await store.attendances.renew_attendance(BOT, Attendance("here", "newer", 1, (), newer), LEASE_MS)
 
@@ -200,10 +201,49 @@ async def test_a_newer_stream_takes_its_place_back_from_an_older_one_that_came_a
     store: Store,
 ) -> None:
     """Until the older lobby knows that its stream was replaced, it goes on renewing."""
-    turns = [await store.attendances.replace_attendance_id(BOT) for _ in range(2)]
+    turns = [await store.attendances.number_stream(BOT, came_s) for came_s in (1.0, 2.0)]
     older, newer = (Attendance(f"lobby-{turn}", f"stream-{turn}", 1, (), turn) for turn in turns)
     await store.attendances.write_attendance(BOT, newer, LEASE_MS)
     await store.client.call("UNLINK", keys.bot_attendance(BOT))  # as Redis does when the lease is over
     assert await store.attendances.renew_attendance(BOT, older, LEASE_MS)
     assert await store.attendances.renew_attendance(BOT, newer, LEASE_MS)
     assert not await store.attendances.renew_attendance(BOT, older, LEASE_MS)
+
+
+async def test_a_stream_that_arrived_earlier_has_the_lower_number_though_it_is_numbered_later(
+    store: Store,
+) -> None:
+    now = asyncio.get_running_loop().time()
+    newer = await store.attendances.number_stream(BOT, now)
+    older = await store.attendances.number_stream(BOT, now - 60)
+    newest = await store.attendances.number_stream(BOT, now + 60)
+    assert older < newer < newest
+
+
+async def test_streams_have_rising_numbers_where_the_clock_was_set_back_and_beside_older_versions(
+    store: Store,
+) -> None:
+    """Older versions count one up from the last number."""
+    ahead = 5 * 10**15
+    await store.client.call("HSET", keys.bot_registration(BOT), "streams", ahead)
+    assert [await store.attendances.number_stream(BOT, came_s) for came_s in (9.0, 1.0)] == [
+        ahead + 1,
+        ahead + 2,
+    ]
+    assert await store.client.call("HINCRBY", keys.bot_registration(BOT), "streams", 1) == ahead + 3
+
+
+async def test_a_number_that_was_long_in_coming_is_asked_for_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be as high as if the stream had arrived later."""
+    ages_us: list[int] = []
+
+    async def run_late(_client: Any, _name: str, _keys: list[str], age_us: int) -> bytes:
+        ages_us.append(age_us)
+        await asyncio.sleep(0.2)
+        return b"%d" % len(ages_us)
+
+    monkeypatch.setattr(scripts, "run_script", run_late)
+    assert await store.attendances.number_stream(BOT, asyncio.get_running_loop().time()) == 2
+    assert ages_us[1] - ages_us[0] >= 199_000

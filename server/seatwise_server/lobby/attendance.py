@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
@@ -20,21 +21,32 @@ MOST_UNREAD = 1024
 _arrivals = itertools.count(1)
 
 
-def next_arrival() -> int:
-    """Returns a number higher than that of any stream that arrived at this process before."""
-    return next(_arrivals)
+class StreamArrival(NamedTuple):
+    """When a stream came to this process. A later one compares as greater."""
+
+    number: int
+    """Higher than that of each stream that came before it."""
+    time_s: float
+    """On the clock of the event loop."""
+
+
+def note_arrival_of_stream() -> StreamArrival:
+    """Returns the arrival of a stream that comes now."""
+    return StreamArrival(next(_arrivals), asyncio.get_running_loop().time())
 
 
 class AttendanceStream:
     """The lobby's side of one Attend stream."""
 
-    def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int, arrival: int = 0) -> None:
-        """`arrival` is the number from `next_arrival` when the call came; 0 means that it comes now."""
+    def __init__(
+        self, bot: str, queues: tuple[str, ...], max_matches: int, arrival: StreamArrival | None = None
+    ) -> None:
+        """`arrival` is when the call came; None means that it comes now."""
         self.bot = bot
-        self.arrival = arrival or next_arrival()
+        self.arrival = arrival or note_arrival_of_stream()
         self.attend_id = secrets.token_hex(8)
         self.turn = 0
-        """The number of this stream among all streams of the bot; the store assigns it."""
+        """The number of this stream among all streams of the bot, by their arrival; the store assigns it."""
         self.is_written = False
         """Whether the store knows this attendance, so that notices of the store may concern it."""
         self.queues = queues

@@ -139,8 +139,8 @@ class Lobby:
     async def attend_lobby(self, attendance: AttendanceStream) -> AsyncIterator[None]:
         """Keeps the bot present through this stream while the context lasts; replaces an older stream.
 
-        Raises `Refusal` SERVER_FULL if too many bots attend here, REPLACED if a stream that arrived later was quicker here, and
-        CERTIFICATE_MISSING if a ladder requires a certificate that the bot does not have.
+        Raises `Refusal` SERVER_FULL if too many bots attend here, and CERTIFICATE_MISSING if a ladder requires a certificate that
+        the bot does not have. Raises REPLACED if a stream that arrived later, here or at another lobby, was quicker.
         """
         bot = attendance.bot
         await self._check_certificate(attendance)
@@ -193,12 +193,13 @@ class Lobby:
         return owner, MOST_MATCHES if most is None else most
 
     async def _register_attendance(self, attendance: AttendanceStream) -> None:
-        attendance.turn = await self._store.attendances.replace_attendance_id(attendance.bot)
-        if attendance.is_ending:  # a newer one is here, whose turn may be lower
+        attendances, bot = self._store.attendances, attendance.bot
+        attendance.turn = await attendances.number_stream(bot, attendance.arrival.time_s)
+        if attendance.is_ending:  # a newer one is here, which may have the lower number if Redis was slow
             return
-        await self._store.attendances.write_attendance(
-            attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
-        )
+        stored = self._stored_attendance(attendance)
+        if not await attendances.write_attendance(bot, stored, ATTENDANCE_LEASE_MS):
+            raise _replaced(bot)
         attendance.is_written = True
         all_queues = QUEUES.keys() | set(await self._store.ladders.list_names())
         await self._leave_queues(attendance.bot, all_queues - set(attendance.queues))

@@ -11,7 +11,7 @@ from seatwise_server.lobby.attendance import (
     FIRST_REQUEST_S,
     AttendanceStream,
     first_request_refusal,
-    next_arrival,
+    note_arrival_of_stream,
 )
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
@@ -32,7 +32,7 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
 
     async def Attend(self, requests: AsyncIterator[pb.AttendRequest], context: Context) -> None:
         """Serves one stream, from its first request to its end."""
-        arrival = next_arrival()
+        arrival = note_arrival_of_stream()
         caller = await authorize_call(self._authenticator, ATTEND_METHOD, context)
         first = await _first_request(requests)
         queues = await self._lobby.known_queues(list(first.queues), is_guest=caller.is_guest)

@@ -14,7 +14,7 @@ from seatwise_server.store.access_tokens import (
     IssuedAccessToken,
     StoredAccessToken,
 )
-from seatwise_server.store.attendance import Attendance, Attendances, Replaced
+from seatwise_server.store.attendance import Attendance, Attendances
 from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
 from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
 from seatwise_server.store.certificates import Certificates, StoredCertificate
@@ -107,7 +107,6 @@ __all__ = [
     "Queues",
     "RedisClient",
     "RegisteredBot",
-    "Replaced",
     "ReplicaWait",
     "Reservation",
     "ResultLogs",

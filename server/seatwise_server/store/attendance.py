@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -22,23 +23,16 @@ class Attendance:
     """How many matches at once the bot takes; 0 while it drains."""
     queues: tuple[str, ...]
     turn: int = 0
-    """The number of this stream of the bot, from `Attendances.replace_attendance_id`. A late write of an older
-    stream is ignored.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """The older attendance that a new one has ended."""
-
-    lobby: str
-    attend_id: str
+    """The number of this stream of the bot, from `Attendances.number_stream`. A late write of an older stream is ignored."""
 
 
 LATE_MS = 1000
 """After this time between offer and notice, the bot was told of its seat too late: it lost set-up time, and
 that was our fault.
 """
+
+PROMPT_NUMBER_S = 0.1
+"""Seconds in which Redis numbers a stream when nothing holds it up."""
 
 
 class Attendances:
@@ -47,16 +41,27 @@ class Attendances:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def replace_attendance_id(self, bot: str) -> int:
-        """Returns the number of a new stream of the bot: higher than that of any stream before."""
-        return int(await call(self._client, "HINCRBY", keys.bot_registration(bot), "streams", 1))
+    async def number_stream(self, bot: str, arrival_s: float) -> int:
+        """Returns the number of a stream of the bot that arrived at this time, on the clock of the event loop.
 
-    async def write_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
+        It is higher than the numbers of all streams of the bot that arrived earlier, at whichever lobby and in whatever order
+        they are numbered. An answer that was long in coming may count the wait as if the stream had arrived later, so it is
+        asked for once more.
+        """
+        loop, named = asyncio.get_running_loop(), [keys.bot_registration(bot)]
+        asked_s = loop.time()
+        turn = await scripts.run_script(self._client, "stream_turn", named, _age_us(asked_s, arrival_s))
+        if loop.time() - asked_s > PROMPT_NUMBER_S:
+            turn = await scripts.run_script(
+                self._client, "stream_turn", named, _age_us(loop.time(), arrival_s)
+            )
+        return int(turn)
+
+    async def write_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
         """Notes that the bot is present; with the same attend id, notes what it takes from now on.
 
-        A newer attendance replaces an older one, which is returned and published on `keys.ATTENDS_CHANNEL`. A
-        write of an older stream, given up in the meantime, changes nothing: `renew_attendance` reports that it
-        was replaced.
+        A newer attendance replaces an older one, and is published on `keys.ATTENDS_CHANNEL`. Returns False, and changes
+        nothing, if a newer stream of the bot attends.
         """
         args = (
             attendance.lobby,
@@ -68,8 +73,7 @@ class Attendances:
             bot,
             attendance.turn,
         )
-        before = await scripts.run_script(self._client, "attend", [keys.bot_attendance(bot)], *args)
-        return Replaced(before[0].decode(), before[1].decode()) if before else None
+        return bool(await scripts.run_script(self._client, "attend", [keys.bot_attendance(bot)], *args))
 
     async def renew_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
         """Extends the lease, with what the bot takes from now on; returns False if a newer attendance replaced it."""
@@ -128,3 +132,7 @@ class Attendances:
         commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]
         answers = await call_many(self._client, commands) if commands else []
         return {bot for bot, is_there in zip(named, answers, strict=True) if is_there}
+
+
+def _age_us(now_s: float, arrival_s: float) -> int:
+    return int((now_s - arrival_s) * 1_000_000)

@@ -14,7 +14,7 @@ from seatwise_server.lobby.attendance import (
     FIRST_REQUEST_S,
     AttendanceStream,
     first_request_refusal,
-    next_arrival,
+    note_arrival_of_stream,
 )
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.play.pushed_stream import PushedPlayStream
@@ -125,7 +125,7 @@ class AttendSockets:
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
         """One socket, from its upgrade to its end."""
         with _reporting_errors(ATTEND_METHOD, socket):
-            arrival = next_arrival()
+            arrival = note_arrival_of_stream()
             caller = await self._authentication.authorize_socket(socket, upgrade, ATTEND_METHOD, peer)
             first = await _first_request(socket)
             if first is None:
