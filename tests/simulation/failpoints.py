@@ -219,7 +219,7 @@ class SmallWorld(World):
         self.harmed_at_s: float | None = None
         self._find_harm = find_harm
         self._has_read_logs = False
-        super().__init__(7, climate, clock)
+        super().__init__(5, climate, clock)
         self._asked: dict[tuple[str, tuple[bytes, ...]], tuple[str, ...]] = {}
         """By host and command: who has asked for it. Commands of many callers leave a process in one message."""
         self.redis.site_of_sender = self._path_of

@@ -368,10 +368,9 @@ class World:
                 self._check_left(slot.server.name, slot.server.left)
             elif slot.server.referee:
                 self._check_referee(slot.server)
+        queues = {keys.queue_waiting(each) for each in (self.climate.queue, *self.queues_of("ugo"))}
         for key in self.redis.model.names():
-            if key.endswith(LEFT_BEHIND) and key != keys.queue_waiting(
-                self.climate.queue
-            ):  # who has left may stand there
+            if key.endswith(LEFT_BEHIND) and key not in queues:  # a bot that has left may still be there
                 self.witness.wrong(f"left in Redis: {key}")
         for key in (keys.JOB_MARKERS, keys.JOB_STREAM, keys.HOSTED_JOB_STREAM):
             if (left := self.redis.model.peek(key)) and (key == keys.JOB_MARKERS or left.ids):
