@@ -980,6 +980,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/hosted/test_hosted_wire.py",),
     ),
     Fault(
+        "the end of an older stream of a bot ends the examination of the newer one",
+        "server/seatwise_server/examination/examined_streams.py",
+        "        if streams is not None and streams.attendance is attendance:\n",
+        "        if streams is not None:\n",
+        ("tests/server/test_certificates.py",),
+    ),
+    Fault(
+        "two examinations of one bot run at once",
+        "server/seatwise_server/examination/examiner.py",
+        "            older.cancel()\n",
+        "            older.done()\n",
+        ("tests/server/test_certificates.py",),
+    ),
+    Fault(
+        "a match that never began counts among those of 24 hours",
+        "server/seatwise_server/store/owner_matches.py",
+        "is_void=state is None or state.decode() == MatchState.VOIDED",
+        "is_void=False",
+        ("tests/server/test_owner_quotas.py",),
+    ),
+    Fault(
         "one end of the process of games from outside counts against the last match that had a step",
         "server/seatwise_server/hosted_guard.py",
         '        return last if last == before else ""\n',

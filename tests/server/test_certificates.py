@@ -18,7 +18,9 @@ from seatwise.errors import BadRequestError, ExaminedError, WrongStateError
 from seatwise.remote import run_async
 from seatwise.samples.greedy import Greedy
 from seatwise.v1 import ladder_pb2
+from seatwise_server.examination.examined_streams import ExaminedStreams
 from seatwise_server.examination.examiner import EXAMINATIONS_AT_ONCE, Examiner
+from seatwise_server.lobby.attendance import AttendanceStream
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -116,6 +118,22 @@ async def test_a_bot_that_is_examined_is_seated_in_no_match_and_may_leave(house:
     await attending.say(0)
     assert "you have ended the examination" in (await attending.end()).message
     assert await house.server.store.certificates.read_certificate(bot.bot) is None
+
+
+async def test_a_bot_that_comes_again_is_examined_once_whenever_its_older_stream_ends(house: House) -> None:
+    examiner = examiner_of(house)
+    bot = (await house.bot()).bot
+    older, newer = (AttendanceStream(bot, (), 3) for _ in range(2))
+    with examiner.examining(newer):  # the task of the older one is still there
+        streams = ExaminedStreams(newer, "matches/examination-", TimeoutError)
+        examiner._examined.begin_check(bot, streams)
+        examiner._examined.end_examination(older)
+        assert examiner._examined._streams == {bot: streams}
+        task = examiner._tasks[bot]
+        with examiner.examining(older):
+            await asyncio.wait([task])
+            assert task.cancelled()
+    assert examiner._tasks == {}
 
 
 async def test_an_examination_is_asked_for_alone_with_places_and_not_all_the_time(house: House) -> None:

@@ -135,7 +135,7 @@ async def test_nothing_is_counted_too_late_or_for_an_owner_that_is_erased(
 async def test_matches_that_are_over_do_not_count_for_ever_whoever_ended_them(
     store: Store, redis_client: Redis
 ) -> None:
-    await create_joan(store)
+    await create_joan(store, most_matches_a_day=9)
     states = {"m/run": "RUNNING", "m/over": "FINISHED", "m/void": "VOIDED", "m/never": "", "m/new": ""}
     for match, state in states.items():
         await open_match(store, match)
@@ -145,6 +145,10 @@ async def test_matches_that_are_over_do_not_count_for_ever_whoever_ended_them(
         await redis_client.zincrby(keys.owner_open_matches(JOAN), -LEFTOVER_MS - 1, match)
     assert await store.owner_matches.close_leftovers(JOAN) == 3
     assert {*await redis_client.zrange(keys.owner_open_matches(JOAN), 0, -1)} == {b"m/run", b"m/new"}
+    counted = {*await redis_client.zrange(keys.owner_day_matches(JOAN), 0, -1)}
+    assert counted == {b"m/run", b"m/new", b"m/over"}, (
+        "a void match, and one that never began, counts in no 24 hours"
+    )
 
 
 async def test_a_delivery_that_was_cut_short_is_repeated_for_the_owner(

@@ -128,6 +128,7 @@ class ExaminedStreams:
         self, attendance: ExaminedAttendance, match_prefix: str, nothing_came: type[Exception]
     ) -> None:
         """Items of matches whose names do not begin with `match_prefix` are left from an earlier check, and dropped."""
+        self.attendance = attendance
         self._match_prefix = match_prefix
         self._nothing_came = nothing_came
         self.lobbies: asyncio.Queue[Any] = asyncio.Queue()
@@ -160,9 +161,11 @@ class ExaminedBots:
         """Sends the items of the bot to this check from now on."""
         self._streams[bot] = streams
 
-    def end_examination(self, bot: str) -> None:
-        """Sends the items of the bot to no check any more."""
-        self._streams.pop(bot, None)
+    def end_examination(self, attendance: ExaminedAttendance) -> None:
+        """Sends the items of the bot to no check of this attendance any more. A newer attendance may have begun one."""
+        streams = self._streams.get(attendance.bot)
+        if streams is not None and streams.attendance is attendance:
+            del self._streams[attendance.bot]
 
     def take_item(self, stream: ExaminedPlay, item: play_service_pb2.PlayRequestItem) -> bool:
         """Takes an item that belongs to an examination; returns False for any other."""

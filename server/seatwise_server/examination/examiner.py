@@ -93,6 +93,8 @@ class Examiner:
         self._positions = positions
         self._signer = CertificateSigner(store)
         self._turns = asyncio.Semaphore(MOST_EXAMINATIONS)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        """The examination of each bot that attends for one."""
         self._rates = TokenBuckets(
             EXAMINATIONS_PER_SECOND, EXAMINATIONS_AT_ONCE, asyncio.get_running_loop().time
         )
@@ -113,12 +115,19 @@ class Examiner:
 
     @contextmanager
     def examining(self, attendance: ExaminedAttendance) -> Iterator[None]:
-        """Examines the bot while the context lasts. The end of the examination ends the stream."""
-        task = asyncio.create_task(self._examine_and_end(attendance))
+        """Examines the bot while the context lasts. The end of the examination ends the stream.
+
+        An older examination of the bot ends: its stream is replaced, which may take as long as the bot reads nothing.
+        """
+        if older := self._tasks.get(attendance.bot):
+            older.cancel()
+        task = self._tasks[attendance.bot] = asyncio.create_task(self._examine_and_end(attendance))
         try:
             yield
         finally:
             task.cancel()
+            if self._tasks.get(attendance.bot) is task:
+                del self._tasks[attendance.bot]
 
     async def _examine_and_end(self, attendance: ExaminedAttendance) -> None:
         try:
@@ -129,7 +138,7 @@ class Examiner:
             log.exception("examination_failed", bot=attendance.bot)
             attendance.end(Refusal("INTERNAL", "the examination failed; the fault is the server's"))
         finally:
-            self._examined.end_examination(attendance.bot)
+            self._examined.end_examination(attendance)
 
     async def _examine_bot(self, attendance: ExaminedAttendance) -> Refusal:
         """Examines the bot, keeps its certificate, and returns the end of its stream."""

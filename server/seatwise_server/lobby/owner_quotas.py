@@ -82,7 +82,7 @@ class OwnerQuotas:
             return
         if _loop_time() >= self._sweep_at:
             self._sweep_at = _loop_time() + LEFTOVER_SWEEP_S
-            for owner in self._full:
+            for owner in owners:
                 await self._store.owner_matches.close_leftovers(owner)
         rooms = await self._store.owner_matches.measure_room(owners, self._limits)
         for owner, room in zip(owners, rooms, strict=True):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.match_filters import OVER
@@ -121,14 +122,17 @@ class OwnerMatches:
         """Counts no more the matches of the owner that are over, or were never created; returns how many these were.
 
         There are some if a bot was deleted while it played, or if a process of an older version ended the match.
+        Void matches and those that were never created do not count in 24 hours either.
         """
         matches = await self._read_old(owner)
         commands = [("HGET", keys.match_meta(match), "state") for match in matches]
         states = await call_many(self._client, commands) if commands else []
         named = zip(matches, states, strict=True)
-        left = [match for match, state in named if state is None or state.decode() in OVER]
-        for match in left:
-            await self.close_match(match, (owner,), is_void=False)
+        left = {match: state for match, state in named if state is None or state.decode() in OVER}
+        for match, state in left.items():
+            await self.close_match(
+                match, (owner,), is_void=state is None or state.decode() == MatchState.VOIDED
+            )
         return len(left)
 
     async def _read_old(self, owner: str) -> list[str]:
