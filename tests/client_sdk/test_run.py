@@ -134,10 +134,12 @@ async def test_it_stays_until_the_seats_that_were_announced_are_offered(server: 
     await lobby.offer("a")
     assert await lobby.limit() == 0  # it wants no more matches than this one
     referee = await server.referee()
+    await referee.sat()
     await referee.finish(match="a")
     left, _ = await asyncio.wait([task], timeout=2 * LAST_OFFERS_S)  # one that does not wait leaves at once
     assert not left
     await lobby.offer("b")
+    await referee.sat()  # two streams carry the offer and the end
     await referee.finish(match="b")
     lobby.pending_seats = 0
     await lobby.welcome(0)

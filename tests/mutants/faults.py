@@ -3123,6 +3123,22 @@ FAULTS: tuple[Fault, ...] = (
         (f"{RUN}::test_a_bot_that_never_answers_does_not_hide_the_end_of_its_match",),
     ),
     Fault(
+        "an answer that comes while the loop is about to take others stays in its thread",
+        f"{LINK}/bot_runner.py",
+        "        self._is_woken = False  # first, so that what comes from now on wakes the loop again\n",
+        "",
+        (
+            "tests/client_sdk/test_bot_runner.py::test_outcomes_that_come_together_wake_the_loop_once_and_none_is_left",
+        ),
+    ),
+    Fault(
+        "a bot that leaves is asked once more",
+        f"{LINK}/question_loop.py",
+        "            self._is_asking = False\n",
+        "",
+        ("tests/client_sdk/test_build.py",),
+    ),
+    Fault(
         "a bot whose server is gone does not end at SIGTERM",
         f"{LINK}/stop_signals.py",
         "leaves_dead_server=number == signal.SIGTERM",

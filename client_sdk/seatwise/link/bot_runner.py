@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgenerator
+from inspect import isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, isgenerator
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from seatwise.bot import Bot, BotFactory, ask_bot, is_async, new_bot
 from seatwise.bot_errors import BadAnswerError
@@ -20,7 +22,8 @@ from seatwise.time_left import TimeLeft
 _NO_ANSWER: Final = object()
 """Marks the end of a generator in the thread."""
 
-Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]"
+Job: TypeAlias = "tuple[asyncio.Future[Any] | None, Callable[..., Any], tuple[Any, ...]]"
+"""A call in a thread, and the future of its outcome; `None` if nobody waits for it."""
 
 
 class BotRunner:
@@ -32,6 +35,8 @@ class BotRunner:
         self._kit = kit
         self._thread = BotThread(f"{offer.match}/{offer.seat}")
         self._bot: Bot | None = None
+        self._coroutines: dict[str, bool] = {}
+        """By the name of a method of the bot, whether it is a coroutine."""
 
     async def make_bot(self) -> None:
         """Make the bot and set it up. Exceptions of the bot come through, as in all methods here."""
@@ -41,16 +46,34 @@ class BotRunner:
             self._bot = await self._thread.call_function(new_bot, self._factory, self._offer)
         await self._call_method(self._bot.setup, self._offer)
 
-    async def ask_bot(self, method: TurnMethod, view: Any, time: TimeLeft) -> Any:
-        """Return the bot's move. If this is cancelled, the bot's method runs on in its thread, and the next call waits for it."""
-        bot = self._bot
-        assert bot is not None
-        bot.time = time
+    def ask_bot(self, method: TurnMethod, view: Any, time: TimeLeft) -> asyncio.Future[Any]:
+        """Begin to ask the bot. Return the future of its move, or of an awaitable of it (`await_move`).
+
+        If the future is cancelled, the bot's method runs on in its thread, and the next call waits for it.
+        """
+        assert self._bot is not None
+        if self._is_coroutine(self._bot, method):
+            return asyncio.create_task(self._ask_coroutine(self._bot, method, view, time))
+        return self._thread.call_function(_ask_in_time, self._bot, method, view, time)
+
+    async def await_move(self, move: Any) -> Any:
+        """Return the move that an awaitable of the bot brings."""
         with _refuse_exit():
-            if is_async(bot, method):
-                return await ask_bot(bot, method, view)
-            move = await self._thread.call_function(ask_bot, bot, method, view)
-            return await move if isawaitable(move) else move
+            return await move
+
+    async def _ask_coroutine(self, bot: Bot, method: TurnMethod, view: Any, time: TimeLeft) -> Any:
+        move = _ask_in_time(bot, method, view, time)
+        return await self.await_move(move) if iscoroutine(move) else move
+
+    def _is_coroutine(self, bot: Bot, method: TurnMethod) -> bool:
+        found = self._coroutines.get(method.name)
+        if found is None:
+            try:
+                found = is_async(bot, method)
+            except Exception:  # the call itself raises it again, as an exception of the bot
+                found = False
+            self._coroutines[method.name] = found
+        return found
 
     async def run_generator(self, method: RaceMethod, view: Any, time: TimeLeft) -> AsyncGenerator[Any, None]:
         """Yield the moves and thoughts that the bot yields in one round. When this is closed, the bot's generator is closed too."""
@@ -111,6 +134,15 @@ class BotRunner:
                 await outcome
 
 
+def _ask_in_time(bot: Bot, method: TurnMethod, view: Any, time: TimeLeft) -> Any:
+    """Tell the bot its time, and ask it. Return its move, or a coroutine that returns it."""
+    try:
+        bot.time = time
+        return ask_bot(bot, method, view)
+    except SystemExit as error:
+        raise _refused_exit(error) from error
+
+
 def _is_async(function: object) -> bool:
     return iscoroutinefunction(function) or isasyncgenfunction(function)
 
@@ -121,7 +153,11 @@ def _refuse_exit() -> Iterator[None]:
     try:
         yield
     except SystemExit as error:
-        raise RuntimeError(f"the bot called for the end of the process: {error!r}") from error
+        raise _refused_exit(error) from error
+
+
+def _refused_exit(error: SystemExit) -> RuntimeError:
+    return RuntimeError(f"the bot called for the end of the process: {error!r}")
 
 
 class BotThread:
@@ -134,19 +170,18 @@ class BotThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._outcomes = _find_outcomes(self._loop)
         self._thread: threading.Thread | None = None
 
-    async def call_function(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the function in the thread. Return its result, or raise its exception."""
+    def call_function(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Call the function in the thread. Return the future of its result, or of its exception."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run_jobs, name=self._name, daemon=True)
             self._thread.start()
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = self._loop.create_future()
         self._jobs.put((future, function, args))
-        value, error = await future
-        if error is not None:
-            raise error
-        return value
+        return future
 
     async def wait_for_turn(self) -> None:
         """Return when all earlier calls have returned; at once if the thread was never needed."""
@@ -155,7 +190,7 @@ class BotThread:
 
     def post_function(self, function: Callable[[], Any]) -> None:
         """Call the function in the thread after all earlier calls, without waiting for it."""
-        self._jobs.put((asyncio.get_running_loop().create_future(), function, ()))
+        self._jobs.put((None, function, ()))
 
     def stop(self) -> None:
         """End the thread as soon as the running method returns."""
@@ -164,27 +199,68 @@ class BotThread:
     def _run_jobs(self) -> None:
         while (job := self._jobs.get()) is not None:
             future, function, args = job
-            if future.cancelled():  # cancelled before it could begin
+            if future is not None and future.cancelled():  # cancelled before it could begin
                 continue
-            # An exception goes as a value: a future refuses to carry StopIteration.
-            outcome: tuple[Any, BaseException | None]
+            result: Any = None
+            failure: BaseException | None = None
             try:
-                outcome = function(*args), None
+                result = function(*args)
             except (Exception, SystemExit) as error:
-                outcome = None, error
-            _settle_future(future, outcome)
+                failure = error
+            if future is not None:
+                self._outcomes.post_outcome(future, result, failure)
+            del job, future, args, result, failure  # the thread waits now, and must keep nothing alive
+
+
+class ThreadOutcomes:
+    """Takes the outcomes of calls in threads to an event loop. Outcomes that come at the same time wake the loop once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._wake_loop = loop.call_soon_threadsafe
+        self._waiting: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._is_woken = False
+
+    def post_outcome(self, future: asyncio.Future[Any], result: Any, failure: BaseException | None) -> None:
+        """Settle the future in its loop, unless it is cancelled by then. Any thread may call this."""
+        self._waiting.append((future, result, failure))
+        if self._is_woken:
+            return
+        self._is_woken = True
+        try:
+            self._wake_loop(self._settle_all)
+        except RuntimeError:  # the loop is closed, so nothing waits for the result
+            return
+
+    def _settle_all(self) -> None:
+        self._is_woken = False  # first, so that what comes from now on wakes the loop again
+        while self._waiting:
+            future, result, failure = self._waiting.popleft()
+            if future.done():
+                continue
+            if failure is None:
+                future.set_result(result)
+            else:
+                future.set_exception(_carried(failure))
+
+
+def _carried(failure: BaseException) -> BaseException:
+    """Return the exception in a form that a future takes: it refuses StopIteration."""
+    if not isinstance(failure, StopIteration):
+        return failure
+    carried = RuntimeError("the bot raised StopIteration")
+    carried.__cause__ = failure
+    return carried
+
+
+def _find_outcomes(loop: asyncio.AbstractEventLoop) -> ThreadOutcomes:
+    found = _OUTCOMES.get(loop)
+    if found is None:
+        found = _OUTCOMES[loop] = ThreadOutcomes(loop)
+    return found
 
 
 def _do_nothing() -> None:
     pass
 
 
-def _settle_future(future: asyncio.Future[Any], outcome: tuple[Any, BaseException | None]) -> None:
-    def settle() -> None:
-        if not future.done():
-            future.set_result(outcome)
-
-    try:
-        future.get_loop().call_soon_threadsafe(settle)
-    except RuntimeError:  # the loop is closed, so nothing waits for the result
-        return
+_OUTCOMES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadOutcomes]] = WeakKeyDictionary()

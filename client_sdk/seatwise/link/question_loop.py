@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
+from inspect import iscoroutine
 from typing import Any
 
 from seatwise.bot import BotFactory
@@ -55,8 +57,9 @@ class QuestionLoop:
         self._on_resign = on_resign
         self._runner = BotRunner(factory, offer, kit)
         self._pending: PendingPrompt | None = None
-        self._thinking: asyncio.Task[Any] | None = None
-        self._news = asyncio.Event()
+        self._thinking: asyncio.Future[Any] | None = None
+        """The bot's answer, while the bot thinks."""
+        self._is_asking = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -79,11 +82,16 @@ class QuestionLoop:
 
     async def answer_questions(self) -> None:
         """Answer questions until the match is over, whether the bot returns or not."""
-        while not self._over.done():
-            await self._news.wait()
-            self._news.clear()
-            while self._pending is not None and self._pending.is_to_answer:
-                await self._ask_bot(self._pending)
+        self._is_asking = True
+        try:
+            self._ask_bot()
+            await asyncio.wait({self._over})
+            self._over.result()
+        finally:
+            self._is_asking = False
+            if self._thinking is not None:
+                self._thinking.cancel()
+                await asyncio.wait({self._thinking}, timeout=STUCK_S)
 
     async def tell_end(self, result: Result) -> None:
         """Tell the bot the result. A bot that has not returned from an earlier call is not told."""
@@ -99,7 +107,7 @@ class QuestionLoop:
         """Replace the open question by a new one."""
         self.close_question("out of time")
         self._pending = pending
-        self._news.set()
+        self._ask_bot()
 
     def close_question(self, why: str) -> None:
         """Close the open question, and cancel the bot if it still thinks about it."""
@@ -117,39 +125,54 @@ class QuestionLoop:
         pending.record_rejection(answer, is_last=is_last)
         if pending.is_given_up:
             log.error("%s: not asked again; %s", self._place, BY_DEFAULT)
-        self._news.set()
+        self._ask_bot()
 
     def stop_asking(self) -> None:
         """Ask no more questions, because the match is over."""
         if not self._over.done():
             self._over.set_result(None)
         self.close_question("the match was over while it was")
-        self._news.set()
 
     def dismiss_bot(self) -> None:
         """Stop the bot's thread, because the bot is not needed any more."""
         self._runner.stop_thread()
 
-    async def _ask_bot(self, pending: PendingPrompt) -> None:
+    def _ask_bot(self) -> None:
+        """Put the open question to the bot, unless it still thinks about an earlier one. Its answer asks for the next."""
+        pending = self._pending
+        if pending is None or self._thinking is not None or not (self._is_asking and pending.is_to_answer):
+            return
         method = pending.method
         if isinstance(method, RaceMethod):
-            thinking = asyncio.create_task(self._pass_on_steps(pending, method))
+            self._await_answer(pending, asyncio.create_task(self._pass_on_steps(pending, method)))
         else:
-            thinking = asyncio.create_task(self._runner.ask_bot(method, pending.view, pending.time))
+            self._await_answer(pending, self._runner.ask_bot(method, pending.view, pending.time))
+
+    def _await_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
         self._thinking = thinking
+        thinking.add_done_callback(partial(self._handle_answer, pending))
+
+    def _handle_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
+        self._thinking = None
         try:
-            await self._wait_for_answer(thinking)
-        finally:
-            self._thinking = None
-            thinking.cancel()
-        if not thinking.done() or thinking.cancelled() or pending is not self._pending:
-            return
+            if not thinking.cancelled():
+                self._read_answer(pending, thinking)
+            self._ask_bot()
+        except Exception as error:  # a fault of ours ends the run
+            if not self._over.done():
+                self._over.set_exception(error)
+
+    def _read_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
         error = thinking.exception()
-        if isinstance(error, ResignMatch):
+        if error is None and iscoroutine(thinking.result()):
+            self._await_answer(pending, asyncio.create_task(self._runner.await_move(thinking.result())))
+        elif pending is not self._pending:
+            return
+        elif isinstance(error, ResignMatch):
             pending.give_up()
             self._on_resign()
-        elif isinstance(method, RaceMethod):
-            self._finish_race(pending, method, error)
+        elif isinstance(pending.method, RaceMethod):
+            self._finish_race(pending, pending.method, error)
         elif error is None:
             self._on_move(pending, thinking.result())
         else:

@@ -219,10 +219,11 @@ class SeatSession:
             log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
         else:
             self._layouts.end_round()
-            self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
-            self.questions.open_question(pending_prompt_of(update, method, view))
-            if (pending := self.questions.pending) is not None:
-                pending.said_in = self._sittings
+            pending = pending_prompt_of(update, method, view)
+            if pending.is_race:
+                self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
+            pending.said_in = self._sittings
+            self.questions.open_question(pending)
 
     def _handle_acceptance(self, accepted: MoveAccepted) -> None:
         self._receipt = accepted.receipt or self._receipt

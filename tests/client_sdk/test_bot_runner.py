@@ -1,0 +1,64 @@
+"""How the outcomes of a bot's methods come from their threads to the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from seatwise.link.bot_runner import BotThread, ThreadOutcomes
+
+
+class Woken:
+    """Counts how often a loop is woken, and by what."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], None]] = []
+        self.is_closed = False
+
+    def call_soon_threadsafe(self, function: Callable[[], None]) -> None:
+        """As that of an event loop."""
+        if self.is_closed:
+            raise RuntimeError("Event loop is closed")
+        self.calls.append(function)
+
+
+async def test_outcomes_that_come_together_wake_the_loop_once_and_none_is_left() -> None:
+    loop: Any = Woken()
+    outcomes = ThreadOutcomes(loop)
+    futures = [asyncio.get_running_loop().create_future() for _ in range(4)]
+    for number in (0, 1):
+        outcomes.post_outcome(futures[number], number, None)
+    assert len(loop.calls) == 1
+    loop.calls.pop()()
+    for number in (2, 3):
+        outcomes.post_outcome(futures[number], number, None)
+    assert len(loop.calls) == 1
+    loop.calls.pop()()
+    assert [future.result() for future in futures] == [0, 1, 2, 3]
+
+
+async def test_an_outcome_that_nobody_waits_for_is_dropped() -> None:
+    loop: Any = Woken()
+    outcomes = ThreadOutcomes(loop)
+    unwanted = asyncio.get_running_loop().create_future()
+    unwanted.cancel()
+    outcomes.post_outcome(unwanted, 1, None)
+    loop.calls.pop()()
+    loop.is_closed = True
+    outcomes.post_outcome(unwanted, 1, None)
+
+
+async def test_what_is_raised_in_the_thread_is_raised_by_the_future() -> None:
+    thread = BotThread("matches/m/0")
+    try:
+        with pytest.raises(ZeroDivisionError):
+            await thread.call_function(divmod, 1, 0)
+        with pytest.raises(RuntimeError, match="StopIteration"):  # no future takes it as it is
+            await thread.call_function(next, iter(()))
+        thread.post_function(lambda: divmod(1, 0))  # nobody waits for it, and the thread goes on
+        assert await thread.call_function(divmod, 7, 2) == (3, 1)
+    finally:
+        thread.stop()
