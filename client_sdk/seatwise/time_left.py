@@ -19,7 +19,8 @@ class TimeLeft:
     """Time charged for the last move, in milliseconds."""
 
     latency_ms: int
-    """The measured round trip, as it is subtracted from charges, in milliseconds; 0 while it is not known."""
+    """The measured round trip and 1 ms for the handling of messages, as they are subtracted from charges, in milliseconds; 0 while the
+    round trip is not known."""
 
     strikes: int
     """Number of time-outs so far."""

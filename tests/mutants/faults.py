@@ -817,10 +817,24 @@ FAULTS: tuple[Fault, ...] = (
         ALLOWANCE_TESTS,
     ),
     Fault(
+        "a bot is charged for what both ends need to handle messages",
+        ALLOWANCE,
+        "self._bounded_ms(least_ms + HANDLING_MS)",
+        "self._bounded_ms(least_ms)",
+        ALLOWANCE_TESTS,
+    ),
+    Fault(
+        "a bot behind a proxy is charged for the handling of messages, and the others are not",
+        "server/seatwise_server/play/distance_meter.py",
+        "return HANDLING_MS if needs_proof else",
+        "return 0 if needs_proof else",
+        ALLOWANCE_TESTS,
+    ),
+    Fault(
         "pongs count although the kernel measures",
         "server/seatwise_server/play/distance_meter.py",
-        "        if self._read_kernel is None:\n            return 0",
-        "        if True:\n            return 0",
+        "        if self._read_kernel is None:\n            return HANDLING_MS",
+        "        if True:\n            return HANDLING_MS",
         ALLOWANCE_TESTS,
     ),
     Fault(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from seatwise_server.play.allowance import (
     ANSWER_NOISE_MS,
+    HANDLING_MS,
     HISTORY_S,
     KEPT_ANSWERS,
     ONE_IN_ANSWERS,
@@ -72,18 +73,18 @@ def test_no_lie_of_any_kind_makes_the_kernels_allowance_longer(
     for answer in answers:
         honest.note_answer(answer + int(max(kernel))), liar.note_answer(answer + int(max(kernel) + lie_ms))
     allowed, lied = honest.proven_ms(0.0), liar.proven_ms(0.0)
-    assert allowed == lied == int(min(kernel))
+    assert allowed == lied == int(min(kernel) + HANDLING_MS)
 
 
 def test_no_allowance_is_longer_than_the_bots_own_quick_answers_took() -> None:
     distance = BotDistance()
     distance.note_kernel(120.0, 0.0)
     distance.note_pong(90.0, 0.0)
-    assert (distance.proven_ms(0.0), distance.unproven_ms(0.0)) == (120, 90)
+    assert (distance.proven_ms(0.0), distance.unproven_ms(0.0)) == (120 + HANDLING_MS, 90)
     for _ in range(ONE_IN_ANSWERS):
         distance.note_answer(130)
     distance.note_answer(41)
-    assert distance.proven_ms(0.0) == 120  # one alone may be an error of ours
+    assert distance.proven_ms(0.0) == 120 + HANDLING_MS  # one alone may be an error of ours
     distance.note_answer(40)
     assert distance.proven_ms(0.0) == distance.unproven_ms(0.0) == 41 + ANSWER_NOISE_MS
 
@@ -91,10 +92,20 @@ def test_no_allowance_is_longer_than_the_bots_own_quick_answers_took() -> None:
 def test_pongs_alone_bring_no_more_than_their_cap_and_nothing_where_a_proof_is_needed() -> None:
     meter = DistanceMeter()
     assert meter.allowance_ms(0.0, needs_proof=False) is None
-    assert meter.allowance_ms(0.0, needs_proof=True) == 0
+    assert meter.allowance_ms(0.0, needs_proof=True) == HANDLING_MS
     assert meter.note_pong(290.0, 0.0)
     assert meter.allowance_ms(0.0, needs_proof=False) == UNPROVEN_CAP_MS
-    assert meter.allowance_ms(0.0, needs_proof=True) == 0
+    assert meter.allowance_ms(0.0, needs_proof=True) == HANDLING_MS
+
+
+@given(round_trip_ms=ROUND_TRIPS)
+def test_every_bot_has_the_same_for_the_handling_of_messages_wherever_it_is(round_trip_ms: float) -> None:
+    measured = DistanceMeter(read_kernel=lambda: round_trip_ms)
+    assert measured.allowance_ms(0.0, needs_proof=True) == int(round_trip_ms + HANDLING_MS)
+    behind = DistanceMeter()
+    behind.note_pong(0.3, 0.0)  # as long as a pong takes, the handling is in it
+    for needs_proof in (False, True):
+        assert behind.allowance_ms(0.0, needs_proof=needs_proof) == HANDLING_MS
 
 
 @pytest.mark.parametrize("needs_proof", [False, True])
@@ -104,12 +115,12 @@ def test_where_the_kernel_measures_pongs_count_for_nothing(needs_proof: bool) ->
     assert not meter.note_pong(95.0, 0.0)
     assert meter.allowance_ms(0.0, needs_proof=needs_proof) is None
     measured.append(41.9)
-    assert meter.allowance_ms(0.0, needs_proof=needs_proof) == 41
+    assert meter.allowance_ms(0.0, needs_proof=needs_proof) == 41 + HANDLING_MS
     measured[0] = 20.2
     assert meter.measure_kernel(1.0)
     measured[0] = 95.0
     assert not meter.measure_kernel(2.0)
-    assert meter.allowance_ms(2.0, needs_proof=needs_proof) == 20
+    assert meter.allowance_ms(2.0, needs_proof=needs_proof) == 20 + HANDLING_MS
 
 
 def test_a_new_connection_from_the_same_place_changes_nothing() -> None:
@@ -119,9 +130,9 @@ def test_a_new_connection_from_the_same_place_changes_nothing() -> None:
     for address in ("192.0.2.7", "::ffff:192.0.2.7"):
         again = meters.meter_for("bots/a/versions/1", address, lambda: 95.0)
         again.measure_kernel(1.0)
-        assert again.allowance_ms(1.0, needs_proof=True) == 20
+        assert again.allowance_ms(1.0, needs_proof=True) == 20 + HANDLING_MS
     elsewhere = meters.meter_for("bots/a/versions/1", "192.0.2.8", lambda: 95.0)
-    assert elsewhere.allowance_ms(1.0, needs_proof=True) == 95
+    assert elsewhere.allowance_ms(1.0, needs_proof=True) == 95 + HANDLING_MS
 
 
 def test_of_a_bot_behind_a_proxy_the_kernel_knows_nothing() -> None:
@@ -129,7 +140,7 @@ def test_of_a_bot_behind_a_proxy_the_kernel_knows_nothing() -> None:
     behind = meters.meter_for("bots/a/versions/1", "10.1.2.3", lambda: 0.1)
     behind.note_pong(60.0, 0.0)
     assert behind.allowance_ms(0.0, needs_proof=False) == 60
-    assert behind.allowance_ms(0.0, needs_proof=True) == 0
+    assert behind.allowance_ms(0.0, needs_proof=True) == HANDLING_MS
 
 
 def test_a_host_has_one_place_however_many_addresses_it_takes() -> None:

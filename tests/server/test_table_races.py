@@ -12,6 +12,7 @@ from matches.one_race import SEVEN, fitting, race_setup
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Placement
+from seatwise_server.play.allowance import HANDLING_MS
 from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.lag import STALL_BOUND_S
 from seatwise_server.play.outbox import SWEEP_S
@@ -194,7 +195,7 @@ def _meter_of(round_trip_ms: float) -> DistanceMeter:
 
 
 @in_virtual_time
-@pytest.mark.parametrize(("competition", "told_ms"), [("", 40), ("ladders/one", 0)])
+@pytest.mark.parametrize(("competition", "told_ms"), [("", 40), ("ladders/one", HANDLING_MS)])
 async def test_in_a_race_that_counts_a_bots_own_pongs_bring_nothing(competition: str, told_ms: int) -> None:
     room = Room(setup=replace(race_setup(rounds=2), competition=competition))
     links = await room.seat_all()
@@ -218,8 +219,8 @@ async def test_the_kernels_round_trip_is_known_with_the_first_prompt_and_without
     await room.pass_ms(RELEASE_MS)
     (call,) = room.entries("called")[0].calls
     assert (call.charge.allowance_ms, call.charge.charged_ms) == (
-        70,
-        call.came_ms - call.charge.asked_ms - 70,
+        70 + HANDLING_MS,
+        call.came_ms - call.charge.asked_ms - (70 + HANDLING_MS),
     )
 
 
@@ -240,7 +241,7 @@ async def test_a_second_nearer_link_counts_before_its_first_answer() -> None:
     near.submit(1, CALL, room.prompt, "call")
     await room.pass_ms(RELEASE_MS)
     (call,) = room.entries("called")[0].calls
-    assert call.charge.allowance_ms == 10
+    assert call.charge.allowance_ms == 10 + HANDLING_MS
 
 
 @in_virtual_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from seatwise_server.play.allowance import BotDistance
+from seatwise_server.play.allowance import HANDLING_MS, BotDistance
 from seatwise_server.play.bot_distances import BotDistances
 from seatwise_server.proxy_networks import ProxyNetworks
 
@@ -36,10 +36,10 @@ class DistanceMeter:
     def allowance_ms(self, now: float, *, needs_proof: bool) -> int | None:
         """Returns what is taken off a charge in ms; None if nothing was measured yet.
 
-        With `needs_proof` only the kernel's word counts.
+        With `needs_proof` only the kernel's word counts. The handling of messages needs no proof: all bots have it.
         """
         if self._read_kernel is None:
-            return 0 if needs_proof else self._distance.unproven_ms(now)
+            return HANDLING_MS if needs_proof else self._distance.unproven_ms(now)
         allowance_ms = self._distance.proven_ms(now)
         if allowance_ms is None and self.measure_kernel(now):
             return self._distance.proven_ms(now)
