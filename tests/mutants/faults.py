@@ -1962,9 +1962,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "arithmetic: comparisons of one table taken for independent",
-        f"{COMPETITION}/ratings/strengths.py",
-        "spread = sandwich_product(invert_matrix(information_matrix(seen, found)), meat)",
-        "spread = inverse(information(seen, found))",
+        f"{COMPETITION}/ratings/strength_estimates.py",
+        "spread = sandwich_product(invert_array(information_matrix(seen, found)), meat)",
+        "spread = invert_array(information_matrix(seen, found))",
         ("tests/competition/test_calibration.py::test_intervals_hold_as_often_as_they_say",),
     ),
     Fault(
@@ -1973,6 +1973,22 @@ FAULTS: tuple[Fault, ...] = (
         "HALF_TRUSTED_INFORMATION = 5.0",
         "HALF_TRUSTED_INFORMATION = 0.0",
         ("tests/competition/test_strengths.py",),
+    ),
+    Fault(
+        "arithmetic: a BLAS library decides on the order of sums",
+        f"{COMPETITION}/numeric/ordered_arrays.py",
+        "product = _multiply_rows(_multiply_rows(bread, meat), bread)",
+        "product = bread @ meat @ bread",
+        ("tests/competition/test_ordered_arrays.py",),
+    ),
+    Fault(
+        "arithmetic: tables of different sizes are added size by size",
+        f"{COMPETITION}/ratings/sandwich_covariance.py",
+        """    order = np.argsort(np.concatenate(tables), kind="stable")
+""",
+        """    order = np.arange(len(np.concatenate(tables)))
+""",
+        ("tests/competition/test_ordered_arrays.py",),
     ),
     Fault(
         "arithmetic: the most surprising of many is as surprising as alone",

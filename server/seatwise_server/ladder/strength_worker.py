@@ -31,6 +31,9 @@ def main() -> None:
     """Answer requests until standard input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C, and then closes the pipe
     os.nice(WORKER_NICENESS)
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # numpy would start a thread for each core, and use none
     with suppress(BrokenPipeError):
         _serve_requests()
 

@@ -1,4 +1,4 @@
-"""Linear algebra for a few hundred bots, on lists of floats.
+"""Linear algebra for some tens of unknowns, on lists of floats. `ordered_arrays` is for hundreds.
 
 It is written by hand, without numpy, so that one log gives the same published figures on every machine (see `numeric`).
 Every sum runs from the first element to the last.
@@ -62,16 +62,6 @@ def _invert_root(root: Matrix) -> Matrix:
             column.append(-dot_product(root[i][j:i], column) / root[i][i])
         columns.append(column)
     return columns
-
-
-def sandwich_product(bread: Matrix, meat: Matrix) -> Matrix:
-    """Return bread x meat x bread, for two symmetric matrices."""
-    half = [[dot_product(row, column) for column in meat] for row in bread]
-    product = zero_matrix(len(bread))
-    for i, row in enumerate(half):
-        for j in range(i + 1):
-            product[i][j] = product[j][i] = dot_product(row, bread[j])
-    return product
 
 
 def solve_system(times: Callable[[Vector], Vector], scale: Vector, right: Vector) -> Vector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 from seatwise_server.competition.logged_result import LoggedResult
 
@@ -39,30 +39,23 @@ class Comparisons:
 def count_comparisons(results: Iterable[LoggedResult]) -> Comparisons:
     """Count the results. Each match compares every two of its bots once."""
     rated = [result for result in results if result.compares_bots]
-    bots = tuple(sorted({bot for result in rated for bot in result.bots}))
+    matches = Counter(chain.from_iterable([result.bots for result in rated]))
+    bots = tuple(sorted(matches))
     number = {bot: n for n, bot in enumerate(bots)}
     pieces = Counter(_group_clusters(rated, number))
-    matches = Counter(number[bot] for result in rated for bot in result.bots)
     return Comparisons(
         bots,
         tuple(sorted(pieces.items())),
         tuple(_count_pairs(pieces)),
-        tuple(matches[n] for n in range(len(bots))),
+        tuple([matches[bot] for bot in bots]),
     )
-
-
-def pair_outcomes(match: RankedMatch) -> Iterator[tuple[int, int, float]]:
-    """Yield every two bots of a match, and the first's outcome against the second: 1, 0.5 or 0."""
-    for (one, its), (other, others) in combinations(match, 2):
-        yield one, other, 0.5 if its == others else float(its < others)
 
 
 def _group_clusters(results: Iterable[LoggedResult], number: dict[str, int]) -> Iterator[Cluster]:
     by_deal: dict[str, list[RankedMatch]] = defaultdict(list)
     for result in results:
-        match = tuple(
-            sorted((number[bot], rank) for bot, rank in zip(result.bots, result.ranks, strict=True))
-        )
+        numbers = map(number.__getitem__, result.bots)
+        match = tuple(sorted(zip(numbers, result.ranks, strict=True)))
         if result.deal:
             by_deal[result.deal].append(match)
         else:
@@ -76,8 +69,9 @@ def _count_pairs(pieces: Counter[Cluster]) -> Iterator[tuple[Pair, int, float]]:
     halves: Counter[Pair] = Counter()
     for piece, count in pieces.items():
         for match in piece:
-            for one, other, won in pair_outcomes(match):
-                met[one, other] += count
-                halves[one, other] += round(2 * won) * count
+            for (one, its), (other, others) in combinations(match, 2):
+                pair = one, other
+                met[pair] += count
+                halves[pair] += count if its == others else 2 * count * (its < others)
     for pair in sorted(met):
         yield pair, met[pair], halves[pair] / 2

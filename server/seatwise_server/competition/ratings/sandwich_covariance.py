@@ -15,38 +15,57 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
-from seatwise_server.competition.numeric.linalg import Matrix, Vector, zero_matrix
-from seatwise_server.competition.ratings.bradley_terry import information_by_bot, probability_ahead
-from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons, pair_outcomes
+import numpy as np
+
+from seatwise_server.competition.numeric.linalg import Vector
+from seatwise_server.competition.numeric.ordered_arrays import (
+    FloatArray,
+    IndexArray,
+    add_in_order,
+    pair_places,
+)
+from seatwise_server.competition.ratings.bradley_terry import information_by_bot, probabilities_ahead
+from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons
 
 HALF_TRUSTED_INFORMATION = 5.0
 """The amount of information about a bot at which its own clusters and the model have half the weight each."""
 LEAST_LOG_ODDS = -300.0
 """The least log-odds against the strongest bot of a table. The square of such odds is still a positive float."""
+TABLES_AT_ONCE = 4096
+"""So many clusters or tables are in arrays at once. They take some megabytes."""
 
 TableMembers = tuple[int, ...]
 """The numbers of the bots at a table."""
+_Each = TypeVar("_Each")
+CountedCluster = tuple[Cluster, int]
+"""A cluster, and how often it occurred."""
 
 
-def gradient_covariance(seen: Comparisons, strengths: Vector, *, has_design_effect: bool = True) -> Matrix:
+def gradient_covariance(
+    seen: Comparisons, strengths: Vector, *, has_design_effect: bool = True
+) -> FloatArray:
     """Return the covariance of the sums of won comparisons, one for each bot: the meat of the sandwich.
 
     Without `has_design_effect` the model takes the matches of one deal for independent, as version 1 of the statistics did.
     """
-    trust = [known / (known + HALF_TRUSTED_INFORMATION) for known in information_by_bot(seen, strengths)]
-    total = zero_matrix(len(strengths))
+    known = information_by_bot(seen, strengths)
+    trust = known / (known + HALF_TRUSTED_INFORMATION)
+    total = np.zeros((len(strengths), len(strengths)))
     single, shared = defaultdict[TableMembers, float](float), defaultdict[TableMembers, float](float)
-    for piece, count in seen.clusters:
-        sums = _cluster_residuals(piece, strengths)
-        seen_part = min(trust[bot] for bot in sums)
-        _add_outer_product(total, sums, count * seen_part)
-        modelled = shared if has_design_effect and len(piece) > 1 else single
-        for match in piece:
-            modelled[tuple(bot for bot, _ in match)] += count * (1 - seen_part)
-    for company, weight in sorted(single.items()):
-        _add_model_covariance(total, company, strengths, weight)
+    for clusters in _split_in_chunks(seen.clusters):
+        residuals = _measure_residuals(clusters, strengths)
+        seen_parts = np.minimum.reduceat(trust[residuals.bots], residuals.starts)
+        _add_outer_products(total, residuals, residuals.counts * seen_parts)
+        for (piece, count), seen_part in zip(clusters, seen_parts.tolist(), strict=True):
+            modelled = shared if has_design_effect and len(piece) > 1 else single
+            for match in piece:
+                modelled[tuple([bot for bot, _ in match])] += count * (1 - seen_part)
+    add_model_covariance(total, single, strengths)
     if shared:
         _add_shared_covariance(total, shared, strengths, measure_design_effects(seen, strengths))
     return total
@@ -57,96 +76,177 @@ def measure_design_effects(seen: Comparisons, strengths: Vector) -> Vector:
 
     No bot has less than all bots together, because a single bot's own variance is known badly. 1 if no deal was shared.
     """
-    observed, modelled = [0.0] * len(strengths), [0.0] * len(strengths)
-    for piece, count in seen.clusters:
-        if len(piece) > 1:
-            for bot, value in _cluster_residuals(piece, strengths).items():
-                observed[bot] += count * value * value
-            for company in (tuple(bot for bot, _ in match) for match in piece):
-                for bot, variance in _model_variances(company, strengths):
-                    modelled[bot] += count * variance
-    if not sum(modelled):
+    observed, modelled = np.zeros(len(strengths)), np.zeros(len(strengths))
+    on_shared_deals = [(piece, count) for piece, count in seen.clusters if len(piece) > 1]
+    for clusters in _split_in_chunks(on_shared_deals):
+        residuals = _measure_residuals(clusters, strengths)
+        counts = np.repeat(residuals.counts, residuals.sizes)
+        add_in_order(observed, residuals.bots, counts * residuals.sums * residuals.sums)
+        _add_model_variances(modelled, clusters, strengths)
+    if not sum(modelled.tolist()):
         return [1.0] * len(strengths)
-    pooled = sum(observed) / sum(modelled)
-    return [max(pooled, own / model if model else 0.0) for own, model in zip(observed, modelled, strict=True)]
+    pooled = sum(observed.tolist()) / sum(modelled.tolist())
+    both = zip(observed.tolist(), modelled.tolist(), strict=True)
+    return [max(pooled, own / model if model else 0.0) for own, model in both]
 
 
-def _model_variances(company: TableMembers, strengths: Vector) -> list[tuple[int, float]]:
-    """Return the variance that the model gives to each bot of one table."""
-    covariance = zero_matrix(len(company))
-    places = tuple(range(len(company)))
-    _add_model_covariance(covariance, places, [strengths[bot] for bot in company], 1.0)
-    return [(bot, covariance[place][place]) for place, bot in enumerate(company)]
+def _add_model_variances(modelled: FloatArray, clusters: Sequence[CountedCluster], strengths: Vector) -> None:
+    """Add by bot the variance that the model gives to it in each match."""
+    tables = [tuple([bot for bot, _ in match]) for piece, _ in clusters for match in piece]
+    counts = [float(count) for piece, count in clusters for match in piece for _ in match]
+    seats = _Seats(tables, [1.0] * len(tables))
+    variances = np.zeros(len(seats.bots))
+    rows, columns, values = _model_terms(seats, strengths)
+    is_own = rows == columns
+    add_in_order(variances, rows[is_own], values[is_own])
+    add_in_order(modelled, seats.bots, np.array(counts) * variances)
 
 
 def _add_shared_covariance(
-    total: Matrix, shared: dict[TableMembers, float], strengths: Vector, effects: Vector
+    total: FloatArray, shared: Mapping[TableMembers, float], strengths: Vector, effects: Vector
 ) -> None:
     """Add what the model says of matches on shared deals, each bot's deviation multiplied by the root of its effect."""
-    modelled = zero_matrix(len(strengths))
-    for company, weight in sorted(shared.items()):
-        _add_model_covariance(modelled, company, strengths, weight)
-    roots = [math.sqrt(effect) for effect in effects]
-    for one, row in enumerate(modelled):
-        for other, value in enumerate(row):
-            total[one][other] += value * roots[one] * roots[other]
+    modelled = np.zeros_like(total)
+    add_model_covariance(modelled, shared, strengths)
+    roots = np.sqrt(np.array(effects))
+    total += modelled * roots[:, np.newaxis] * roots
 
 
-def _cluster_residuals(piece: Cluster, strengths: Vector) -> dict[int, float]:
-    """Return by how much each bot won more than expected."""
-    sums = {bot: 0.0 for match in piece for bot, _ in match}
-    for match in piece:
-        for one, other, won in pair_outcomes(match):
-            more = won - probability_ahead(strengths[one] - strengths[other])
-            sums[one] += more
-            sums[other] -= more
-    return sums
+# The observed covariance
 
 
-def _add_outer_product(total: Matrix, sums: dict[int, float], weight: float) -> None:
-    for one, its in sums.items():
-        row, by = total[one], weight * its
-        for other, others in sums.items():
-            row[other] += by * others
+@dataclass(frozen=True, slots=True)
+class ClusterResiduals:
+    """By how much each bot of a cluster won more than expected there. One cluster follows the other."""
+
+    bots: IndexArray
+    sums: FloatArray
+    sizes: IndexArray
+    """By cluster its number of bots."""
+    counts: FloatArray
+    """By cluster how often it occurred."""
+
+    @property
+    def starts(self) -> IndexArray:
+        """By cluster the place of its first bot."""
+        return np.cumsum(self.sizes) - self.sizes
 
 
-def _add_model_covariance(total: Matrix, company: TableMembers, strengths: Vector, weight: float) -> None:
-    """Add what Plackett and Luce's model says of one table. Two comparisons depend on each other only if they share a bot."""
-    odds = _relative_odds(company, strengths)
-    for one, other in combinations(company, 2):
+def _measure_residuals(clusters: Sequence[CountedCluster], strengths: Vector) -> ClusterResiduals:
+    matches = [(number, match) for number, (piece, _) in enumerate(clusters) for match in piece]
+    bots, ranks = np.array([seat for _, match in matches for seat in match], np.int64).T
+    clusters_of_seats = np.array([number for number, match in matches for _ in match], np.int64)
+    members, places = np.unique(clusters_of_seats * len(strengths) + bots, return_inverse=True)
+    one, other = pair_places(np.array([len(match) for _, match in matches], np.int64))
+    one, other = one[one < other], other[one < other]
+    values = np.array(strengths)
+    won = np.where(ranks[one] == ranks[other], 0.5, ranks[one] < ranks[other])
+    more = won - probabilities_ahead(values[bots[one]] - values[bots[other]])
+    sums = np.zeros(len(members))
+    both = np.stack([places[one], places[other]], axis=1)
+    add_in_order(sums, both.ravel(), np.stack([more, -more], axis=1).ravel())
+    cluster_numbers, member_bots = np.divmod(members, len(strengths))
+    counts = np.array([count for _, count in clusters], float)
+    return ClusterResiduals(member_bots, sums, np.bincount(cluster_numbers), counts)
+
+
+def _add_outer_products(total: FloatArray, residuals: ClusterResiduals, weights: FloatArray) -> None:
+    weighted = np.repeat(weights, residuals.sizes) * residuals.sums
+    one, other = pair_places(residuals.sizes)
+    cells = residuals.bots[one] * len(total) + residuals.bots[other]
+    add_in_order(total.reshape(-1), cells, weighted[one] * residuals.sums[other])
+
+
+# The covariance by the model
+
+
+class _Seats:
+    """The seats of some tables. One table follows the other."""
+
+    def __init__(self, tables: Sequence[TableMembers], weights: Sequence[float]) -> None:
+        self.sizes: IndexArray = np.array([len(table) for table in tables], np.int64)
+        self.starts: IndexArray = np.cumsum(self.sizes) - self.sizes
+        self.bots: IndexArray = np.array([bot for table in tables for bot in table], np.int64)
+        self.weights: FloatArray = np.array(weights)
+
+    def relative_odds(self, strengths: Vector) -> FloatArray:
+        """Return each bot's odds against the strongest of its table, at least exp(`LEAST_LOG_ODDS`)."""
+        values = np.array(strengths)[self.bots]
+        best = np.repeat(np.maximum.reduceat(values, self.starts), self.sizes)
+        return np.array(list(map(math.exp, np.maximum(values - best, LEAST_LOG_ODDS).tolist())), float)
+
+
+def add_model_covariance(total: FloatArray, tables: Mapping[TableMembers, float], strengths: Vector) -> None:
+    """Add what Plackett and Luce's model says of tables with these weights.
+
+    Two comparisons depend on each other only if they share a bot.
+    """
+    for some in _split_in_chunks(sorted(tables.items())):
+        seats = _Seats([table for table, _ in some], [weight for _, weight in some])
+        rows, columns, values = _model_terms(seats, strengths)
+        add_in_order(total.reshape(-1), seats.bots[rows] * len(total) + seats.bots[columns], values)
+
+
+def _model_terms(seats: _Seats, strengths: Vector) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return the two seats of each term of the covariance, and its value, table by table."""
+    odds = seats.relative_odds(strengths)
+    tables, rows, columns, values = [], [], [], []
+    for size in sorted(set(seats.sizes.tolist())):
+        chosen = np.flatnonzero(seats.sizes == size)
+        terms = list(
+            _terms_of_size(
+                size, odds[seats.starts[chosen] + np.arange(size)[:, np.newaxis]], seats.weights[chosen]
+            )
+        )
+        tables.append(np.repeat(chosen, len(terms)))
+        rows.append(
+            np.add.outer(seats.starts[chosen], np.array([row for row, _, _ in terms], np.int64)).ravel()
+        )
+        columns.append(
+            np.add.outer(seats.starts[chosen], np.array([column for _, column, _ in terms], np.int64)).ravel()
+        )
+        values.append(np.stack([value for _, _, value in terms], axis=1).ravel())
+    order = np.argsort(np.concatenate(tables), kind="stable")
+    return np.concatenate(rows)[order], np.concatenate(columns)[order], np.concatenate(values)[order]
+
+
+def _terms_of_size(size: int, odds: FloatArray, weights: FloatArray) -> Iterator[tuple[int, int, FloatArray]]:
+    """Yield the seats of each term, and its values at all tables of this size."""
+    for one, other in combinations(range(size), 2):
         both = odds[one] + odds[other]
-        _add_pair_variance(total, one, other, weight * odds[one] * odds[other] / (both * both))
-    for three in combinations(company, 3):
-        of_all = sum([odds[bot] for bot in three])
+        yield from _pair_terms(one, other, weights * odds[one] * odds[other] / (both * both))
+    for three in combinations(range(size), 3):
+        of_all = odds[three[0]] + odds[three[1]] + odds[three[2]]
         for first, left, right in (three, three[1:] + three[:1], three[2:] + three[:2]):
             own = odds[first]
             apart = own * own / ((own + odds[left]) * (own + odds[right]))
-            _add_pair_covariance(total, first, left, right, weight * (own / of_all - apart))
+            yield from _covariance_terms(first, left, right, weights * (own / of_all - apart))
 
 
-def _relative_odds(company: TableMembers, strengths: Vector) -> dict[int, float]:
-    """Return each bot's odds against the strongest of the table, at least exp(`LEAST_LOG_ODDS`)."""
-    best = max([strengths[bot] for bot in company])
-    return {bot: math.exp(max(strengths[bot] - best, LEAST_LOG_ODDS)) for bot in company}
+def _pair_terms(one: int, other: int, variance: FloatArray) -> Iterator[tuple[int, int, FloatArray]]:
+    yield one, one, variance
+    yield other, other, variance
+    yield one, other, -variance
+    yield other, one, -variance
 
 
-def _add_pair_variance(total: Matrix, one: int, other: int, variance: float) -> None:
-    total[one][one] += variance
-    total[other][other] += variance
-    total[one][other] -= variance
-    total[other][one] -= variance
-
-
-def _add_pair_covariance(total: Matrix, first: int, left: int, right: int, covariance: float) -> None:
-    """Add the covariance of the first bot's two comparisons.
+def _covariance_terms(
+    first: int, left: int, right: int, covariance: FloatArray
+) -> Iterator[tuple[int, int, FloatArray]]:
+    """Yield the covariance of the first bot's two comparisons.
 
     Each of the other two loses by its own, on average, if the first wins.
     """
-    of_first, of_left, of_right = total[first], total[left], total[right]
-    of_first[first] += 2 * covariance
-    of_first[left] -= covariance
-    of_first[right] -= covariance
-    of_left[first] -= covariance
-    of_right[first] -= covariance
-    of_left[right] += covariance
-    of_right[left] += covariance
+    yield first, first, 2 * covariance
+    yield first, left, -covariance
+    yield first, right, -covariance
+    yield left, first, -covariance
+    yield right, first, -covariance
+    yield left, right, covariance
+    yield right, left, covariance
+
+
+def _split_in_chunks(all_of_them: Sequence[_Each]) -> Iterator[Sequence[_Each]]:
+    """Yield `TABLES_AT_ONCE` at a time."""
+    for start in range(0, len(all_of_them), TABLES_AT_ONCE):
+        yield all_of_them[start : start + TABLES_AT_ONCE]

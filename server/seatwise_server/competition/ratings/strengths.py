@@ -14,16 +14,10 @@ from dataclasses import dataclass, field
 
 from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import Matrix, Vector, invert_matrix, sandwich_product
+from seatwise_server.competition.numeric.linalg import Matrix, Vector
 from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
-from seatwise_server.competition.ratings.bradley_terry import (
-    information_matrix,
-    maximize_likelihood,
-    prior_information,
-    probability_ahead,
-)
 from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons
-from seatwise_server.competition.ratings.sandwich_covariance import gradient_covariance
+from seatwise_server.competition.ratings.win_probability import probability_ahead
 
 ELO_SCALE = 400 / math.log(10)
 """Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
@@ -137,30 +131,17 @@ def fit_strengths(results: Iterable[LoggedResult], *, has_design_effect: bool = 
 
 def fit_comparisons(seen: Comparisons, *, has_design_effect: bool = True) -> StrengthFit:
     """Fit the strengths to results that are counted already."""
-    found = maximize_likelihood(seen)
+    # imports numpy, which takes longer than a fit of some bots; only what fits strengths needs it
+    from seatwise_server.competition.ratings.strength_estimates import estimate_strengths
+
     groups = _linked_groups(seen)
-    spread = _strength_covariance(seen, found, groups, has_design_effect=has_design_effect)
+    found, spread = estimate_strengths(seen, groups, has_design_effect=has_design_effect)
     values = _center_by_group(found, groups)
     times = half_width_errors(max(2, seen.cluster_count - len(seen.bots)))
     strengths = _build_strengths(
         seen, values, [times * math.sqrt(max(0.0, spread[n][n])) for n in range(len(values))], groups
     )
     return StrengthFit(strengths, {bot: n for n, bot in enumerate(seen.bots)}, values, spread, groups, times)
-
-
-def _strength_covariance(
-    seen: Comparisons, found: Vector, groups: Sequence[int], *, has_design_effect: bool
-) -> Matrix:
-    """Return the covariance of the strengths above their mean.
-
-    The prior is information too, so its part varies with the rest.
-    """
-    meat = gradient_covariance(seen, found, has_design_effect=has_design_effect)
-    for number, strength in enumerate(found):
-        meat[number][number] += prior_information(strength)
-    spread = sandwich_product(invert_matrix(information_matrix(seen, found)), meat)
-    by_columns = [_center_by_group(row, groups) for row in spread]
-    return [_center_by_group(column, groups) for column in map(list, zip(*by_columns, strict=True))]
 
 
 def _build_strengths(
