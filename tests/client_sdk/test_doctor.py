@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import selectors
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -189,6 +192,36 @@ def test_a_bot_that_breaks_is_shown_with_what_it_printed(capsys: pytest.CaptureF
     assert "FAILED attends: no Attend stream was opened for 2 s" in told
     assert "no such bot at 127.0.0.1:" in told
     assert "1 to mend: 1 checks" in told
+
+
+FAMILY = """
+import os, subprocess, sys
+link = os.open(sys.argv[2], os.O_WRONLY)
+child = subprocess.Popen(["sleep", "600"], pass_fds=[link])
+os.write(link, b"x")
+child.wait()
+"""
+"""A bot that starts a process of its own. Both hold the pipe of the test open."""
+
+
+def test_a_doctor_that_is_killed_leaves_nothing_of_its_bot_running(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    held = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    only = ["--only", "attends"]
+    bot = [sys.executable, "-c", FAMILY, "{address}", str(tmp_path / "pipe")]
+    with subprocess.Popen([sys.executable, "-m", "seatwise", "doctor", *only, "--", *bot]) as doctor:
+        assert read_when_ready(held) == b"x"
+        doctor.kill()
+    assert read_when_ready(held) == b""
+    os.close(held)
+
+
+def read_when_ready(pipe: int) -> bytes:
+    """Return the next bytes; none if all that could write them have ended."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        assert selector.select(60), "the bot neither began nor ended"
+    return os.read(pipe, 1)
 
 
 @pytest.mark.parametrize(

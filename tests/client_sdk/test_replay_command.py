@@ -120,6 +120,15 @@ def test_a_match_is_named_among_several(
     assert "no match whose name begins with nope" in refused(capsys, str(path), "nope")
 
 
+def test_options_may_come_between_file_and_match(
+    capsys: pytest.CaptureFixture[str], file: str, line: bytes
+) -> None:
+    match = json.loads(line)["match"]
+    assert told_by(capsys, file, "--at", "1", match, "--json") == told_by(
+        capsys, "--json", file, match, "--at", "1"
+    )
+
+
 def test_standard_input_is_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: bytes
 ) -> None:

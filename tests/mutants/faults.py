@@ -3231,6 +3231,13 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "a doctor that is killed leaves its bot running",
+        "client_sdk/seatwise/doctor/watched_group.py",
+        "os.read(0, 1)\nos.killpg(0, signal.SIGKILL)",
+        "os.read(0, 1)",
+        ("tests/client_sdk/test_doctor.py::test_a_doctor_that_is_killed_leaves_nothing_of_its_bot_running",),
+    ),
+    Fault(
         "an offer does not say that its referee speaks TLS",
         "server/seatwise_server/roles.py",
         'return address if self.certificate is None or "://" in address else f"https://{address}"',

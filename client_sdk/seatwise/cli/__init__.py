@@ -101,7 +101,8 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     parser = ArgumentParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
     command.configure(parser)
     try:
-        args = parser.parse_args(arguments)
+        parse = parser.parse_intermixed_args if command.mixes_options else parser.parse_args
+        args = parse(arguments)
         return command.run(args)
     except SystemExit as end:  # argparse has said what was wrong
         return end.code if isinstance(end.code, int) else USAGE

@@ -25,6 +25,9 @@ class Command:
     run: Callable[[Namespace], int]
     """Run the command, and return the exit code: 0 success, 1 failure, 2 wrong usage."""
 
+    mixes_options: bool = False
+    """Whether options may come between the other arguments, as in FILE --hint MATCH."""
+
 
 def program_name() -> str:
     """Return `seatwise` as it can be typed here: after `make demo` it is not on the PATH."""

@@ -12,6 +12,7 @@ from typing import IO, Protocol, TypeAlias
 
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import TOKEN_VARIABLE
+from seatwise.doctor.watched_group import watched_group
 
 TOKEN = "doctor"
 MOST_OUTPUT = 4000
@@ -54,8 +55,8 @@ def process_starter(command: Sequence[str]) -> BotStarter:
     @asynccontextmanager
     async def start(address: str) -> AsyncIterator[ExaminedBot]:
         filled = [part.replace("{address}", address).replace("{token}", TOKEN) for part in command]
-        with tempfile.TemporaryFile() as output:
-            bot = await _start_process(filled, output)
+        with tempfile.TemporaryFile() as output, watched_group() as group:
+            bot = await _start_process(filled, group, output)
             try:
                 yield bot
             finally:
@@ -64,23 +65,24 @@ def process_starter(command: Sequence[str]) -> BotStarter:
     return start
 
 
-async def _start_process(command: Sequence[str], output: IO[bytes]) -> ProcessBot:
+async def _start_process(command: Sequence[str], group: int, output: IO[bytes]) -> ProcessBot:
     environment = {**os.environ, TOKEN_VARIABLE: TOKEN}
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, env=environment,
-            start_new_session=True,
+            process_group=group,
         )  # fmt: skip
     except OSError as error:
         raise UsageError(f"{command[0]}: cannot be started: {error.strerror}") from None
-    return ProcessBot(process, output)
+    return ProcessBot(process, group, output)
 
 
 class ProcessBot:
-    """A bot as a process with a process group of its own, so that nothing of it is left running."""
+    """A bot as a process in a process group, so that nothing of it is left running."""
 
-    def __init__(self, process: asyncio.subprocess.Process, output: IO[bytes]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, group: int, output: IO[bytes]) -> None:
         self._process = process
+        self._group = group
         self._output = output
 
     def read_output(self) -> str:
@@ -113,7 +115,7 @@ class ProcessBot:
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self._group, number)
 
 
 __all__ = ["TOKEN", "BotStarter", "ExaminedBot", "ProcessBot", "process_starter"]
