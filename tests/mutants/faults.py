@@ -1031,9 +1031,30 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a match from outside is handed to referees of our own games",
         "server/seatwise_server/lobby/seating.py",
-        "self._store.jobs.push_job(match, until_ms, kind_of_game(game))",
-        "self._store.jobs.push_job(match, until_ms)",
+        "self._store.jobs.push_job(match, kind_of_game(game))",
+        "self._store.jobs.push_job(match)",
         ("tests/server/test_store_jobs.py",),
+    ),
+    Fault(
+        "a proposed match from outside is handed to referees of our own games",
+        "server/seatwise_server/lobby/proposals.py",
+        "_until_ms(proposal), kind_of_game(game)",
+        "_until_ms(proposal), kind_of_game('ugo')",
+        ("tests/server/test_proposals.py",),
+    ),
+    Fault(
+        "two lobbies seat matches at the same last table",
+        "server/seatwise_server/store/scripts/job_push.lua",
+        "if unfinished >= tonumber(ARGV[4]) then return 0 end",
+        "if unfinished > tonumber(ARGV[4]) then return 0 end",
+        ("tests/server/test_proposals.py",),
+    ),
+    Fault(
+        "bots without a table keep the seats of a match that was given up",
+        "server/seatwise_server/lobby/proposals.py",
+        "            await self._seating.release_seats(match, until_ms)\n            return False\n",
+        "            return False\n",
+        ("tests/server/test_proposals.py",),
     ),
     Fault(
         "a referee of other games has a share of the matches of a dead one, which wait for it",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from harness.free_tables import FreeTables
 
 from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
@@ -22,16 +24,6 @@ from seatwise_server.store import Attendance, Store
 LADDER = Ladder("ladders/main", "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
 
 
-class Room:
-    """So many free tables."""
-
-    def __init__(self, tables: int = 100) -> None:
-        self.tables = tables
-
-    async def count_free_tables(self, _: object) -> int:
-        return self.tables
-
-
 class Floor:
     """A ladder with bots that wait for it, each of an owner of its own."""
 
@@ -41,7 +33,8 @@ class Floor:
         self.host = LadderHost(store, "me")
         self.hosted = self.host.hosted[ladder.name] = HostedLadder(ladder, LadderState(store, ladder.name))
         seating = Seating(store, "fsync")
-        self.pairing = LadderPairing(store, self.host, Proposals(store, seating), Room(room))  # type: ignore[arg-type]
+        tables: Any = FreeTables(room)
+        self.pairing = LadderPairing(store, self.host, Proposals(store, seating, tables), tables)
 
     async def come(self, *names: str, owner: str = "", limit: int = 1) -> list[str]:
         """These attend and wait."""

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness.free_tables import give_tables
 from redis.asyncio import Redis
 
 from seatwise.v1 import lobby_service_pb2, match_service_pb2
@@ -178,13 +179,7 @@ def lobby_on(store: Store) -> Pairing:
     """A lobby that holds the ladder, where there is room at some referee."""
     host = LadderHost(store, "a lobby")
     host.hosted[LADDER.name] = HostedLadder(LADDER, LadderState(store, LADDER.name))
-    lobby = Pairing(store, Seating(store, "fsync"), {}, host)
-    lobby._capacity = lobby._ladders._capacity = SimpleNamespace(count_free_tables=_plenty)  # type: ignore[assignment]
-    return lobby
-
-
-async def _plenty(_: object) -> int:
-    return 100
+    return give_tables(Pairing(store, Seating(store, "fsync"), {}, host))
 
 
 async def wait_in(store: Store, queue: str, *bots: str) -> None:

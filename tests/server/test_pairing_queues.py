@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from harness.free_tables import give_tables
 
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
@@ -17,18 +17,10 @@ BOTS = ("bots/a/versions/1", "bots/b/versions/1")
 QUEUE = "casual-2"
 
 
-async def look(_: object) -> int:
-    """There is room at some referee."""
-    return 100
-
-
 @pytest.fixture
 async def lobby(store: Store) -> Pairing:
     """Without house bots."""
-    found = Pairing(store, Seating(store, "fsync"), {}, SimpleNamespace())  # type: ignore[arg-type]
-    capacity: Any = SimpleNamespace(count_free_tables=look)
-    found._capacity = capacity
-    return found
+    return give_tables(Pairing(store, Seating(store, "fsync"), {}, SimpleNamespace()))  # type: ignore[arg-type]
 
 
 async def wait(store: Store, most: int, queue: str = QUEUE) -> None:

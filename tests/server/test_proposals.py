@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness.free_tables import give_tables
 from matches.one_match import Desk
 from redis.asyncio import Redis
 
 from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
+from seatwise_server.game_choice import GameKind
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
@@ -26,7 +27,7 @@ from seatwise_server.match_names import new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import Attendance, Flusher, Job, OwnerLimits, Store, keys, now_ms
+from seatwise_server.store import Attendance, Flusher, Job, OwnerLimits, Proposal, Store, keys, now_ms
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 
 LEASE_MS = 60_000
@@ -89,13 +90,7 @@ def lobby_on(store: Store) -> Pairing:
     """A lobby that holds the ladder, where there is room at some referee."""
     host = LadderHost(store, "a lobby")
     host.hosted[LADDER.name] = HostedLadder(LADDER, LadderState(store, LADDER.name))
-    lobby = Pairing(store, Seating(store, "fsync"), {}, host)
-    lobby._capacity = lobby._ladders._capacity = SimpleNamespace(count_free_tables=_plenty)  # type: ignore[assignment]
-    return lobby
-
-
-async def _plenty(_: object) -> int:
-    return 100
+    return give_tables(Pairing(store, Seating(store, "fsync"), {}, host))
 
 
 def lobby_that_stops(store: Store, part: str, step: str, stop: Any) -> Pairing:
@@ -279,7 +274,7 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
     """It was told of no seat; a match without it would say that it never sat down."""
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "jobs", "push_job", kill)._run_pass()
+        await lobby_that_stops(store, "jobs", "push_new_job", kill)._run_pass()
     assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
@@ -289,6 +284,71 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
         assert await store.queues.count_waiting(CREATED) == 1, "it waits for its bots as before"
     else:
         assert [each.name for each in await store.queues.list_entries(way)] == [BOTS[1]]
+
+
+# Two lobbies that want the last free table
+
+
+def lobby_with_a_table(store: Store) -> Pairing:
+    """A lobby that saw one free table a moment ago."""
+    return give_tables(lobby_on(store), 1)
+
+
+async def check_they_wait_as_before(store: Store, way: str) -> None:
+    """Without a seat, at their places in the queue, and no match is left but the one that has the table."""
+    assert [await store.seats.count_seats(bot) for bot in BOTS] == [0, 0]
+    assert await store.queues.unfinished_proposals(way) == []
+    assert await count_of_owners(store) == [0, 0]
+    assert [job.match for job in await store.jobs.list_page(9)] == ["matches/last"]
+    if way == CREATED:
+        assert await store.queues.count_waiting(CREATED) == 1
+    else:
+        assert {each.name for each in await store.queues.list_entries(way)} == set(BOTS)
+        assert (await store.matches.list_page(9)).matches == ()
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_of_two_lobbies_one_seats_a_match_at_the_last_table(store: Store, way: str) -> None:
+    await wait_for_a_match(store, way)
+    before = await store.queues.list_entries(way)
+    await store.jobs.push_job("matches/last")
+    await lobby_with_a_table(store)._run_pass()
+    await check_they_wait_as_before(store, way)
+    assert await store.queues.list_entries(way) == before
+
+
+@pytest.mark.parametrize(
+    ("way", "part", "step"),
+    [
+        *(
+            (CREATED, part, step)
+            for part, step in (("seats", "release_all"), ("queues", "dissolve_proposal"))
+        ),
+        *((QUEUE, part, step) for part, step in (("seats", "release_all"), ("matches", "drop_unowned"))),
+        *(
+            (QUEUE, part, step)
+            for part, step in (("owner_matches", "close_match"), ("queues", "dissolve_proposal"))
+        ),
+    ],
+)
+async def test_a_lobby_that_dies_after_it_found_no_table_leaves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, way: str, part: str, step: str
+) -> None:
+    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_ADOPT_MS", 0)
+    await wait_for_a_match(store, way)
+    await store.jobs.push_job("matches/last")
+    with pytest.raises(Killed):
+        await give_tables(lobby_that_stops(store, part, step, kill), 1)._run_pass()
+    await lobby_with_a_table(store).take_up_unfinished()
+    await check_they_wait_as_before(store, way)
+
+
+async def test_a_match_is_handed_to_the_referees_of_its_kind_of_games(store: Store) -> None:
+    proposal = Proposal("matches/foreign", 10**14, ())
+    assert await lobby_on(store)._proposals._hand_over(proposal, "leduc")
+    assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, [GameKind.HOSTED])] == [
+        proposal.match
+    ]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -363,10 +423,10 @@ STEPS = (
     (QUEUE, "matches", "drop_unowned"),
     (QUEUE, "owner_matches", "close_match"),
     (QUEUE, "queues", "dissolve_proposal"),
-    (QUEUE, "jobs", "push_job"),
+    (QUEUE, "jobs", "push_new_job"),
     (LADDER.name, "seats", "release_all"),
     (CREATED, "seats", "reserve_all"),
-    (CREATED, "jobs", "push_job"),
+    (CREATED, "jobs", "push_new_job"),
 )
 NEEDS_ABSENT = ("release_all", "drop_unowned", "close_match", "dissolve_proposal")
 """Steps that are taken when a bot is not to be had."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.game_choice import GameKind
+from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.store import Job, Store
+from seatwise_server.store import Job, Store, Tables
+from seatwise_server.store.errors import NoFreeTable, ProposalExpired
 
 
 async def push(store: Store, count: int) -> list[Job]:
@@ -101,6 +104,7 @@ async def test_a_job_given_back_is_for_others(store: Store) -> None:
     assert not await store.jobs.give_back(job.job_id)
 
 
+LATER_MS = 10**14
 OWN, HOSTED = [GameKind.OWN], [GameKind.HOSTED]
 
 
@@ -125,6 +129,25 @@ async def test_a_match_is_handed_to_referees_of_its_kind_of_games(store: Store) 
     await seating.hand_to_referee("matches/foreign", "leduc")
     assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, OWN)] == ["matches/own"]
     assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, HOSTED)] == ["matches/foreign"]
+
+
+async def test_there_are_no_more_jobs_than_tables_of_their_kinds(store: Store) -> None:
+    async def push_new(match: str, kind: GameKind, *tables: Any) -> str:
+        return await store.jobs.push_new_job(match, kind, LATER_MS, Tables(*tables))
+
+    own, foreign = await push_both(store)
+    first = await push_new("matches/1", GameKind.OWN, 2, OWN)
+    assert await push_new("matches/1", GameKind.OWN, 2, OWN) == first, "it has its table"
+    assert await push_new(foreign.match, GameKind.HOSTED, 1, HOSTED) == foreign.job_id
+    for kind, *tables in ((GameKind.OWN, 2, OWN), (GameKind.HOSTED, 1, HOSTED), (GameKind.OWN, 3, ALL_KINDS)):
+        with pytest.raises(NoFreeTable):
+            await push_new("matches/2", kind, *tables)
+    assert not await store.jobs.is_open("matches/2")
+    await store.jobs.take_jobs("a", 1, 100, OWN)
+    await store.jobs.finish_job(own.job_id)
+    await push_new("matches/2", GameKind.OWN, 3, ALL_KINDS)
+    with pytest.raises(ProposalExpired):
+        await store.jobs.push_new_job("matches/3", GameKind.OWN, 1, Tables(9, ALL_KINDS))
 
 
 async def test_a_job_of_a_game_from_outside_is_moved_given_back_and_finished(store: Store) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from seatwise_server.game_choice import ALL_KINDS, GameKind
-from seatwise_server.store import Heartbeat, Store, now_ms
+from seatwise_server.store import Heartbeat, Store, Tables, now_ms
 from seatwise_server.timings import REFEREE_SILENT_MS
 
 FRESH_S = 0.5
@@ -23,13 +23,18 @@ class Capacity:
 
     async def count_free_tables(self, kind: GameKind) -> int:
         """Returns the number of tables for games of this kind without a match, less the matches that wait for a referee."""
+        tables = await self.find_tables(kind)
+        return tables.count - await self._store.jobs.count_unfinished(tables.kinds)
+
+    async def find_tables(self, kind: GameKind) -> Tables:
+        """Returns the tables for games of this kind, used or free."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             beats = await self._store.processes.read_heartbeats()
             self._referees = list_living(list(beats.values()), await now_ms(self._store.client))
             self._until = now + FRESH_S
         kinds = kinds_beside(kind, self._referees)
-        return count_tables(self._referees, kinds) - await self._store.jobs.count_unfinished(kinds)
+        return Tables(count_tables(self._referees, kinds), kinds)
 
 
 def list_living(beats: Sequence[Heartbeat], now_ms: int) -> list[Heartbeat]:

@@ -57,7 +57,7 @@ class Pairing:
         """Each created match that waits for its bots and was read before."""
         self._capacity = Capacity(store)
         self._quotas = OwnerQuotas(store, owner_limits or OwnerLimits())
-        self._proposals = Proposals(store, seating, self._quotas)
+        self._proposals = Proposals(store, seating, self._capacity, self._quotas)
         self._ladders = LadderPairing(store, ladder_host, self._proposals, self._capacity)
         self._wake = asyncio.Event()
         self._unfinished_at = loop_time()

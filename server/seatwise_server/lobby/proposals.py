@@ -9,11 +9,13 @@ from typing import NamedTuple
 import structlog
 
 from seatwise_referee.match_state import MatchState
+from seatwise_server.game_choice import kind_of_game
+from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.owner_quotas import OwnerQuotas
 from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import OwnerLimits, Proposal, Store, counts_no_shows
-from seatwise_server.store.errors import MatchRetired, ProposalExpired
+from seatwise_server.store.errors import MatchRetired, NoFreeTable, ProposalExpired
 from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS
 
 log = structlog.get_logger()
@@ -30,9 +32,12 @@ class CreatedMatch(NamedTuple):
 class Proposals:
     """The proposals of one lobby."""
 
-    def __init__(self, store: Store, seating: Seating, quotas: OwnerQuotas | None = None) -> None:
+    def __init__(
+        self, store: Store, seating: Seating, capacity: Capacity, quotas: OwnerQuotas | None = None
+    ) -> None:
         self._store = store
         self._seating = seating
+        self._capacity = capacity
         self._quotas = quotas or OwnerQuotas(store, OwnerLimits())
 
     async def seat_proposal(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
@@ -57,10 +62,13 @@ class Proposals:
             return await self._give_up(kind.queue, proposal, "")
         if missing:
             return await self._give_up(kind.queue, proposal, missing)
+        if not await self._hand_over(proposal, kind.game):
+            return await self._give_up(kind.queue, proposal, "")
         await asyncio.gather(
-            self._hand_over(kind.queue, proposal, kind.game, bots),
+            self._store.queues.close_proposal(kind.queue, proposal.match),
             self._requeue_bots(kind.queue, [entry.name for entry in proposal.entries]),
         )
+        log.info("match_paired", match=proposal.match, queue=kind.queue, bots=list(bots))
         return True
 
     async def seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
@@ -79,13 +87,13 @@ class Proposals:
             await self._store.queues.dissolve_proposal(CREATED, match, proposal.entries)
             return full
         missing = await self._seating.reserve_seats(match, bots, until_ms)
-        if missing:
+        if missing or (bots and not await self._hand_over(proposal, game)):
             await self._store.queues.dissolve_proposal(CREATED, match, proposal.entries)
-        elif bots:
-            await self._hand_over(CREATED, proposal, game, bots)
-        else:
-            await self._store.queues.close_proposal(CREATED, match)
-        return missing
+            return missing
+        await self._store.queues.close_proposal(CREATED, match)
+        if bots:
+            log.info("match_paired", match=match, queue=CREATED, bots=list(bots))
+        return None
 
     async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
         """Puts all bots except the missing one back, if they are present. Returns whether the queue is shorter now."""
@@ -125,11 +133,18 @@ class Proposals:
         room = await self._store.seats.free_places(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
-    async def _hand_over(self, queue: str, proposal: Proposal, game: str, bots: Sequence[str]) -> None:
-        """Hands the match to a referee, now that all its seats are reserved."""
-        await self._seating.hand_to_referee(proposal.match, game, _until_ms(proposal))
-        await self._store.queues.close_proposal(queue, proposal.match)
-        log.info("match_paired", match=proposal.match, queue=queue, bots=list(bots))
+    async def _hand_over(self, proposal: Proposal, game: str) -> bool:
+        """Hands the match to a referee, now that all its seats are reserved.
+
+        Returns False, and releases the seats, if another lobby has seated a match at the last free table.
+        """
+        match, until_ms, kind = proposal.match, _until_ms(proposal), kind_of_game(game)
+        try:
+            await self._store.jobs.push_new_job(match, kind, until_ms, await self._capacity.find_tables(kind))
+        except NoFreeTable:
+            await self._seating.release_seats(match, until_ms)
+            return False
+        return True
 
     async def _reserve_seats(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
         """Writes the match before its seats are reserved, so that no seat belongs to an unknown match.

@@ -123,6 +123,14 @@ class Seating:
         log.debug("seat_not_reserved", match=match, bot=missing, why=dict(answered)[missing].name)
         return missing
 
+    async def release_seats(self, match: str, until_ms: int) -> None:
+        """Releases the seats that were reserved. A lobby that died may have reserved them in another order of the bots.
+
+        Raises ProposalExpired at `until_ms` of Redis's clock or later.
+        """
+        if setup := await self.setup_of(match):
+            await self._store.seats.release_all(match, setup.bots, until_ms)
+
     async def _absent_bot(self, bots: Sequence[str]) -> str | None:
         """Returns one of these bots that is not present. A lobby that died reserved its seat, and the bot has
         left since.
@@ -132,9 +140,9 @@ class Seating:
         present = await self._store.attendances.present_bots(bots)
         return next((bot for bot in bots if bot not in present), None)
 
-    async def hand_to_referee(self, match: str, game: str, until_ms: int | None = None) -> None:
-        """Hands the match to a referee of such games. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
-        await self._store.jobs.push_job(match, until_ms, kind_of_game(game))
+    async def hand_to_referee(self, match: str, game: str) -> None:
+        """Hands the match to a referee of such games, with or without a free table."""
+        await self._store.jobs.push_job(match, kind_of_game(game))
 
     async def setup_of(self, match: str) -> Setup | None:
         """Returns the setup with which the match was created; None if the match is not known."""

@@ -22,7 +22,7 @@ from seatwise_server.store.credentials import Credential, Credentials
 from seatwise_server.store.deliveries import Deliveries, EndedMatch
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.invites import Invites, IssuedInvite, StoredInvite
-from seatwise_server.store.jobs import Job, Jobs
+from seatwise_server.store.jobs import Job, Jobs, Tables
 from seatwise_server.store.journal import Death, Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
@@ -124,6 +124,7 @@ __all__ = [
     "StoredMatchPage",
     "StoredOwner",
     "StressPermits",
+    "Tables",
     "check_server",
     "counts_no_shows",
     "new_client",

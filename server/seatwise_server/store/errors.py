@@ -6,6 +6,7 @@
     ├── FenceLost             another owner has the match
     ├── MatchRetired          the match is over and its journal was replaced by the record, or it was dropped
     ├── ProposalExpired       a lobby is too late with a step of seating: another lobby may have the proposal by now
+    ├── NoFreeTable           each table of the referees has a match, or one that waits for it
     ├── BotAbsent             no such bot is registered
     ├── BotExists             another request has already registered that bot
     ├── AccessTokenAbsent     there is no such access token, or it is revoked
@@ -59,6 +60,14 @@ class ProposalExpired(StoreError):
 
     def __init__(self, match: str) -> None:
         super().__init__(f"the proposal of {match} is left to other lobbies")
+        self.match = match
+
+
+class NoFreeTable(StoreError):
+    """Each table of the referees has a match, or one that waits for it. The match got no job."""
+
+    def __init__(self, match: str) -> None:
+        super().__init__(f"there is no free table for {match}")
         self.match = match
 
 

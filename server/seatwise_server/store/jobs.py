@@ -19,7 +19,7 @@ from redis.exceptions import ResponseError
 
 from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
-from seatwise_server.store.errors import ProposalExpired
+from seatwise_server.store.errors import NoFreeTable, ProposalExpired
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import (
     LONGEST_BLOCK_MS,
@@ -50,6 +50,14 @@ class Job:
     match: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of the living referees, used or free, and the kinds of games whose matches share them."""
+
+    count: int
+    kinds: Sequence[GameKind]
+
+
 def is_job_id(text: str) -> bool:
     """Whether this may be the id of a job."""
     return _JOB_ID.fullmatch(text) is not None
@@ -61,17 +69,28 @@ class Jobs:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def push_job(self, match: str, until_ms: int | None = None, kind: GameKind = GameKind.OWN) -> str:
+    async def push_job(self, match: str, kind: GameKind = GameKind.OWN) -> str:
         """Returns the id of the match's job, and creates the job if there is none; a match whose job is done
         gets a new one. `kind` says to whose games the match belongs.
-
-        Raises ProposalExpired if there is none and it is `until_ms`, in milliseconds of Redis's clock, or
-        later.
         """
-        args = (match, _PREFIXES[kind]) if until_ms is None else (match, _PREFIXES[kind], until_ms)
-        answer = await scripts.run_script(self._client, "job_push", [_STREAMS[kind], keys.JOB_MARKERS], *args)
+        named = [_STREAMS[kind], keys.JOB_MARKERS]
+        answer = await scripts.run_script(self._client, "job_push", named, match, _PREFIXES[kind])
+        return str(answer.decode())
+
+    async def push_new_job(self, match: str, kind: GameKind, until_ms: int, tables: Tables) -> str:
+        """Does what `push_job` does for a new match, which needs one of these tables.
+
+        All lobbies together push no more jobs than there are tables, although each counts them by itself. Raises
+        NoFreeTable if there are as many unfinished jobs, and ProposalExpired if it is `until_ms`, in milliseconds
+        of Redis's clock, or later; neither if the match has a job already.
+        """
+        named = [_STREAMS[kind], keys.JOB_MARKERS, *(_STREAMS[each] for each in tables.kinds)]
+        args = (match, _PREFIXES[kind], until_ms, tables.count)
+        answer = await scripts.run_script(self._client, "job_push", named, *args)
         if answer is None:
             raise ProposalExpired(match)
+        if answer == 0:
+            raise NoFreeTable(match)
         return str(answer.decode())
 
     async def is_open(self, match: str) -> bool:
