@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.lobby.attendance import AttendanceStream
+from seatwise_server.lobby.attendance import AttendanceStream, note_arrival_of_stream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
@@ -398,7 +398,9 @@ async def test_a_stream_that_another_lobby_handles_late_does_not_replace_one_tha
     store: Store,
 ) -> None:
     one, two = (Lobby(name, store, SimpleNamespace(wake_pairing=lambda: None)) for name in ("one", "two"))  # type: ignore[arg-type]
-    late, newer = AttendanceStream(BOT, (), 1), AttendanceStream(BOT, (QUEUE,), 1)
+    arrived = note_arrival_of_stream()
+    long_ago = arrived._replace(time_s=arrived.time_s - 60)  # a call to Redis may take long on a busy machine
+    late, newer = AttendanceStream(BOT, (), 1, long_ago), AttendanceStream(BOT, (QUEUE,), 1)
     async with two.attend_lobby(newer):
         with pytest.raises(Refusal, match="a newer stream of this bot attends"):
             async with one.attend_lobby(late):
