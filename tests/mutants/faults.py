@@ -3259,6 +3259,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_doctor.py::test_a_doctor_that_is_killed_leaves_nothing_of_its_bot_running",),
     ),
     Fault(
+        "a bot that dawdles keeps its place until its examination is over",
+        "server/seatwise_server/examination/examination_places.py",
+        "call_later(self._longest_s, place.give_back)",
+        "call_later(self._longest_s, bool)",
+        ("tests/server/test_examination_places.py",),
+    ),
+    Fault(
+        "an owner has several examinations at once",
+        "server/seatwise_server/examination/examination_places.py",
+        "turn = self._owners.setdefault(owner, asyncio.Lock())",
+        "turn = asyncio.Lock()",
+        ("tests/server/test_examination_places.py",),
+    ),
+    Fault(
         "an offer does not say that its referee speaks TLS",
         "server/seatwise_server/roles.py",
         'return address if self.certificate is None or "://" in address else f"https://{address}"',

@@ -21,6 +21,8 @@ class ExaminedAttendance(Protocol):
     """The Attend stream of a bot, as an examination uses it."""
 
     bot: str
+    owner: str
+    """The owner of the bot; empty if an operator has registered it."""
     max_matches: int
 
     @property

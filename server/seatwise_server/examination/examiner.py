@@ -21,6 +21,7 @@ from seatwise.doctor.examination import GAME, Examination, OfferedNames
 from seatwise.doctor.scripted_server import NothingCame, Transcript
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.examination.certificate_signer import CertificateSigner
+from seatwise_server.examination.examination_places import ExaminationPlaces
 from seatwise_server.examination.examined_streams import (
     EXAMINATION_PREFIX,
     ExaminedAttendance,
@@ -36,8 +37,6 @@ EXAMINED_GAME = GAME
 """The game of all examinations."""
 CERTIFICATE_QUEUE = "certificate"
 """The name of the queue in which a bot asks for its examination."""
-MOST_EXAMINATIONS = 4
-"""The most bots that this process examines at once. Further ones wait for their turn."""
 MOST_EXAMINATION_S = 600.0
 """The longest examination, in seconds. Checks that are not passed by then are failed."""
 EXAMINATION_PATIENCE_S = 30.0
@@ -92,7 +91,7 @@ class Examiner:
         self._patience_s = patience_s
         self._positions = positions
         self._signer = CertificateSigner(store)
-        self._turns = asyncio.Semaphore(MOST_EXAMINATIONS)
+        self._places = ExaminationPlaces()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """The examination of each bot that attends for one."""
         self._rates = TokenBuckets(
@@ -143,7 +142,8 @@ class Examiner:
     async def _examine_bot(self, attendance: ExaminedAttendance) -> Refusal:
         """Examines the bot, keeps its certificate, and returns the end of its stream."""
         await self._wait_until_free(attendance.bot)
-        async with self._turns:
+        # A bot that an operator has registered counts as an owner of its own.
+        async with self._places.wait_for_place(attendance.owner or attendance.bot):
             found = await self._run_checks(attendance)
         results = {name: outcome.value for name, (outcome, _) in found.items()}
         await self._signer.certify_bot(attendance.bot, results)

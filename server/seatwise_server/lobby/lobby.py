@@ -110,7 +110,10 @@ class Lobby:
             )
         if self._examiner is None:
             raise Refusal(
-                "NOT_FOUND", "bots are examined only where lobby and referee are one process", queue=queues[0]
+                "NOT_FOUND",
+                "bots are examined only where lobby and referee are one process; ask the operator for the address of "
+                "a server without --referees on the same Redis",
+                queue=queues[0],
             )
 
     async def _check_certificate(self, attendance: AttendanceStream) -> None:
