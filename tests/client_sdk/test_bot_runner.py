@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from seatwise.link.bot_runner import BotThread, ThreadOutcomes
+from seatwise.link import bot_runner
+from seatwise.link.bot_runner import QUICK_CALLS, BotThread, ThreadOutcomes
 
 
 class Woken:
@@ -61,4 +63,37 @@ async def test_what_is_raised_in_the_thread_is_raised_by_the_future() -> None:
         thread.post_function(lambda: divmod(1, 0))  # nobody waits for it, and the thread goes on
         assert await thread.call_function(divmod, 7, 2) == (3, 1)
     finally:
+        thread.stop()
+
+
+async def test_the_loop_waits_for_a_bot_that_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bot_runner, "QUICK_S", 30.0)
+    monkeypatch.setattr(bot_runner, "LONGEST_WAIT_S", 30.0)
+    thread = BotThread("matches/m/0")
+    try:
+        for _ in range(QUICK_CALLS):
+            future = thread.call_function(divmod, 7, 2)
+            assert not future.done()  # not known to be quick yet
+            assert await future == (3, 1)
+        assert thread.call_function(divmod, 9, 2).result() == (4, 1)
+        assert isinstance(thread.call_function(divmod, 1, 0).exception(), ZeroDivisionError)
+    finally:
+        thread.stop()
+
+
+async def test_a_bot_that_is_quick_no_more_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bot_runner, "QUICK_S", 30.0)
+    thread, go_on = BotThread("matches/m/0"), threading.Event()
+    try:
+        for _ in range(QUICK_CALLS):
+            await thread.call_function(divmod, 7, 2)
+        slow = thread.call_function(go_on.wait, 30)
+        assert not slow.done()
+        after = thread.call_function(divmod, 9, 2)
+        go_on.set()
+        async with asyncio.timeout(30):
+            assert await slow
+            assert await after == (4, 1)
+    finally:
+        go_on.set()
         thread.stop()

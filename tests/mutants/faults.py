@@ -3183,6 +3183,13 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "a bot that was quick before and is slow now is never heard again",
+        f"{LINK}/bot_runner.py",
+        "        self._is_waiting = False  # first, so that what comes from now on wakes the loop again\n",
+        "",
+        ("tests/client_sdk/test_bot_runner.py::test_a_bot_that_is_quick_no_more_is_not_waited_for",),
+    ),
+    Fault(
         "a bot that leaves is asked once more",
         f"{LINK}/question_loop.py",
         "            self._is_asking = False\n",

@@ -37,8 +37,8 @@ _TO_WIRE: Final = bytes(min(number + 1, 255) for number in range(256))
 _FROM_WIRE: Final[dict[int, UgoCard]] = {number + 1: card for number, card in enumerate(CARDS)}
 
 
-_KNOWN_PARTS: Final = 1024
-"""The number of decoded tricks, and of kingdoms, to remember: more than a bot needs in 32 matches at once."""
+_KNOWN_PARTS: Final = 1 << 13
+"""The number of decoded tricks, and of kingdoms, to remember: more than the bots of one process need in 250 matches at once."""
 
 
 def _encode_cards(key: bytes, cards: tuple[UgoCard, ...]) -> bytes:

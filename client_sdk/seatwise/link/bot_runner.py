@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from inspect import isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, isgenerator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,13 @@ from seatwise.kits.game_kit import GameKit, RaceMethod, TurnMethod
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
+
+QUICK_S: Final = 0.0005
+"""A call of a bot is quick if it takes no longer than this, in seconds."""
+QUICK_CALLS: Final = 3
+"""After so many quick calls of a bot in a row the event loop waits for the next."""
+LONGEST_WAIT_S: Final = 0.001
+"""The longest time, in seconds, that the event loop waits for a bot that was quick so far."""
 
 _NO_ANSWER: Final = object()
 """Marks the end of a generator in the thread."""
@@ -165,6 +172,8 @@ class BotThread:
 
     It is a daemon thread, because a method that never returns must not keep the process from ending. It starts with the
     first call, so a bot whose methods are all coroutines has none.
+
+    The event loop waits a moment for a bot that is quick, because a round through the loop costs more than most answers.
     """
 
     def __init__(self, name: str) -> None:
@@ -173,6 +182,8 @@ class BotThread:
         self._loop = asyncio.get_running_loop()
         self._outcomes = _find_outcomes(self._loop)
         self._thread: threading.Thread | None = None
+        self._quick_calls = 0
+        """Number of quick calls in a row."""
 
     def call_function(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call the function in the thread. Return the future of its result, or of its exception."""
@@ -180,7 +191,11 @@ class BotThread:
             self._thread = threading.Thread(target=self._run_jobs, name=self._name, daemon=True)
             self._thread.start()
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._jobs.put((future, function, args))
+        job = future, function, args
+        if self._quick_calls < QUICK_CALLS:
+            self._jobs.put(job)
+        elif not self._outcomes.wait_briefly(lambda: self._jobs.put(job), future):
+            self._quick_calls = 0
         return future
 
     async def wait_for_turn(self) -> None:
@@ -203,10 +218,12 @@ class BotThread:
                 continue
             result: Any = None
             failure: BaseException | None = None
+            began_s = perf_counter()
             try:
                 result = function(*args)
             except (Exception, SystemExit) as error:
                 failure = error
+            self._quick_calls = self._quick_calls + 1 if perf_counter() - began_s <= QUICK_S else 0
             if future is not None:
                 self._outcomes.post_outcome(future, result, failure)
             del job, future, args, result, failure  # the thread waits now, and must keep nothing alive
@@ -217,30 +234,51 @@ class ThreadOutcomes:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._wake_loop = loop.call_soon_threadsafe
-        self._waiting: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._posted: SimpleQueue[tuple[asyncio.Future[Any], Any, BaseException | None]] = SimpleQueue()
         self._is_woken = False
+        self._is_waiting = False
 
     def post_outcome(self, future: asyncio.Future[Any], result: Any, failure: BaseException | None) -> None:
         """Settle the future in its loop, unless it is cancelled by then. Any thread may call this."""
-        self._waiting.append((future, result, failure))
-        if self._is_woken:
+        self._posted.put((future, result, failure))
+        if self._is_waiting or self._is_woken:
             return
         self._is_woken = True
         try:
-            self._wake_loop(self._settle_all)
+            self._wake_loop(self._settle_woken)
         except RuntimeError:  # the loop is closed, so nothing waits for the result
             return
 
-    def _settle_all(self) -> None:
+    def wait_briefly(self, start_call: Callable[[], None], future: asyncio.Future[Any]) -> bool:
+        """Start a call, and wait for its outcome in the thread of the loop. Return whether it came within `LONGEST_WAIT_S`."""
+        self._is_waiting = True
+        start_call()
+        ends_s = perf_counter() + LONGEST_WAIT_S
+        while not future.done() and (left_s := ends_s - perf_counter()) > 0:
+            try:
+                _settle_future(*self._posted.get(timeout=left_s))
+            except Empty:
+                break
+        self._is_waiting = False  # first, so that what comes from now on wakes the loop again
+        self._settle_posted()
+        return future.done()
+
+    def _settle_woken(self) -> None:
         self._is_woken = False  # first, so that what comes from now on wakes the loop again
-        while self._waiting:
-            future, result, failure = self._waiting.popleft()
-            if future.done():
-                continue
-            if failure is None:
-                future.set_result(result)
-            else:
-                future.set_exception(_carried(failure))
+        self._settle_posted()
+
+    def _settle_posted(self) -> None:
+        while not self._posted.empty():
+            _settle_future(*self._posted.get_nowait())
+
+
+def _settle_future(future: asyncio.Future[Any], result: Any, failure: BaseException | None) -> None:
+    if future.done():
+        return
+    if failure is None:
+        future.set_result(result)
+    else:
+        future.set_exception(_carried(failure))
 
 
 def _carried(failure: BaseException) -> BaseException:

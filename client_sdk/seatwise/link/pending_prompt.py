@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
-from uuid import uuid4
 
 from seatwise.kits.game_kit import BotMethod, RaceMethod
 from seatwise.time_left import TimeLeft
@@ -66,11 +65,11 @@ class PendingPrompt:
         """The request id of the answer; empty while there is none."""
         return self.submit.request_id if self.submit is not None else ""
 
-    def record_answer(self, move: Any, payload: dict[str, Any]) -> None:
+    def record_answer(self, request_id: str, move: Any, payload: dict[str, Any]) -> None:
         """Record the bot's answer. From now on each repeat is the same request."""
         self.move = move
         self.thought_ms = 1000 * (monotonic() - self.asked_s)
-        self.submit = SubmitMove(request_id=str(uuid4()), prompt=self.prompt, **payload)
+        self.submit = SubmitMove(request_id=request_id, prompt=self.prompt, **payload)
 
     def record_rejection(self, answer: str, *, is_last: bool) -> None:
         """Record that the answer was no legal move. After the same answer twice, or too many tries, the bot is not asked again."""

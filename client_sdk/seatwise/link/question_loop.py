@@ -150,7 +150,10 @@ class QuestionLoop:
 
     def _await_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
         self._thinking = thinking
-        thinking.add_done_callback(partial(self._handle_answer, pending))
+        if thinking.done():
+            self._handle_answer(pending, thinking)
+        else:
+            thinking.add_done_callback(partial(self._handle_answer, pending))
 
     def _handle_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
         self._thinking = None

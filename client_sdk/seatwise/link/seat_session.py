@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
+from uuid import uuid4
 
 from seatwise.bot import BotFactory
 from seatwise.bot_errors import BadAnswerError
@@ -64,6 +65,9 @@ class SeatSession:
         self.result: Result | None = None
         self._codec = self._kit.load_codec()
         self._nonce = secrets.token_bytes(NONCE_BYTES)
+        self._answers_name = uuid4().hex[:12]
+        """The beginning of the request ids of its answers."""
+        self._answers = 0
         self._epochs = epochs
         """The highest epoch seen of each match. Other seats of the same match raise it too."""
         self._link: RefereeLink | None = None
@@ -142,7 +146,9 @@ class SeatSession:
         if pending.is_race:
             self._layouts.send_step(move)
             return
-        pending.record_answer(move, {self._codec.field: self._codec.encode_move(move)})
+        self._answers += 1
+        request_id = f"{self._answers_name}-{self._answers}"
+        pending.record_answer(request_id, move, {self._codec.field: self._codec.encode_move(move)})
         answer_times.log_answer_time(self.key, pending)
         self._send_answer(pending)
 
