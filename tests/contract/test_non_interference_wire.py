@@ -33,7 +33,7 @@ from seatwise_referee.journal import encode_entry
 from seatwise_server.play import spectating
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.play_stream import PlayStream
-from seatwise_server.play.table import Table
+from seatwise_server.play.seat_updates import SeatUpdates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,47 +152,47 @@ async def _undealt(game: Any, seats: int, viewer: Seat, secret: Random) -> list[
 # --- Leaks that were planted ----------------------------------------------------------------------------
 
 
-def secret(table: Table) -> int:
+def secret(table: SeatUpdates) -> int:
     """Something of the state that hardly any two worlds have in common."""
     return hash(table.match.position.state) % 997
 
 
 def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
-    clean = Table.encode_update
+    clean = SeatUpdates.encode_update
 
-    def leaky(self: Table, seat: int) -> tuple[bytes, int]:
+    def leaky(self: SeatUpdates, seat: int) -> tuple[bytes, int]:
         item, prompt = clean(self, seat)
         return item + encode_field(99, b"%d" % secret(self)), prompt
 
-    patch.setattr(Table, "encode_update", leaky)
+    patch.setattr(SeatUpdates, "encode_update", leaky)
 
 
 def leak_in_acceptances(patch: pytest.MonkeyPatch) -> None:
-    clean = Table._send_acceptance
+    clean = SeatUpdates._send_acceptance
 
-    def leaky(self: Table, it: AcceptMove) -> None:
+    def leaky(self: SeatUpdates, it: AcceptMove) -> None:
         clean(self, AcceptMove(it.seat, it.request_id, it.charged_ms + secret(self)))
 
-    patch.setattr(Table, "_send_acceptance", leaky)
+    patch.setattr(SeatUpdates, "_send_acceptance", leaky)
 
 
 def leak_in_rejections(patch: pytest.MonkeyPatch) -> None:
-    clean = Table._send_rejection
+    clean = SeatUpdates.send_rejection
 
-    def leaky(self: Table, seat: int, request_id: str, reason: str, message: str) -> None:
+    def leaky(self: SeatUpdates, seat: int, request_id: str, reason: str, message: str) -> None:
         clean(self, seat, request_id, reason, f"{message} {secret(self)}")
 
-    patch.setattr(Table, "_send_rejection", leaky)
+    patch.setattr(SeatUpdates, "send_rejection", leaky)
 
 
 def leak_in_receipts(patch: pytest.MonkeyPatch) -> None:
-    clean = Table.encode_update
+    clean = SeatUpdates.encode_update
 
-    def leaky(self: Table, seat: int) -> tuple[bytes, int]:
-        self._receipts._key = b"%d" % secret(self)
+    def leaky(self: SeatUpdates, seat: int) -> tuple[bytes, int]:
+        self.receipts._key = b"%d" % secret(self)
         return clean(self, seat)
 
-    patch.setattr(Table, "encode_update", leaky)
+    patch.setattr(SeatUpdates, "encode_update", leaky)
 
 
 def leak_in_pings(patch: pytest.MonkeyPatch) -> None:
@@ -217,13 +217,13 @@ def leak_in_time(patch: pytest.MonkeyPatch) -> None:
 
 
 def leak_in_log(patch: pytest.MonkeyPatch) -> None:
-    clean = Table._send_rejection
+    clean = SeatUpdates.send_rejection
 
-    def leaky(self: Table, seat: int, request_id: str, reason: str, message: str) -> None:
+    def leaky(self: SeatUpdates, seat: int, request_id: str, reason: str, message: str) -> None:
         self._log.debug("move_rejected_again", state=secret(self))
         clean(self, seat, request_id, reason, message)
 
-    patch.setattr(Table, "_send_rejection", leaky)
+    patch.setattr(SeatUpdates, "send_rejection", leaky)
 
 
 def leak_in_watch(patch: pytest.MonkeyPatch) -> None:

@@ -341,4 +341,4 @@ class Room:
 
     def tell_end(self) -> None:
         """What the referee does when the last entry is written."""
-        self.table.announce_end(end_of(self.setup, list(map(encode_entry, self.entries()))).message)
+        self.table.updates.announce_end(end_of(self.setup, list(map(encode_entry, self.entries()))).message)

@@ -301,7 +301,7 @@ async def play(room: Room, links: list[Link], plan: Plan) -> None:
         room.table.void_match(VoidReason.ABORTED)
     await room.pass_ms(150)
     if room.match.is_over:
-        room.table.announce_end(pb.MatchEnded())
+        room.table.updates.announce_end(pb.MatchEnded())
     links[seat].resign(seat)
     for each, link in enumerate(links):
         link.sit(each)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 TABLE = "server/seatwise_server/play/table.py"
 QUEUE = "server/seatwise_server/play/command_queue.py"
+SEAT_UPDATES = "server/seatwise_server/play/seat_updates.py"
+STANDSTILLS = "server/seatwise_server/play/standstills.py"
 SEAT_LINKS = "server/seatwise_server/play/seat_links.py"
 RECEIPTS = "server/seatwise_server/play/receipts.py"
 OUTBOX = "server/seatwise_server/play/outbox.py"
@@ -333,9 +335,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a match stands still since before it was opened",
-        TABLE,
-        "self.match.note_standstill(min(ms, now), why, now)",
-        "self.match.note_standstill(ms, why, now)",
+        STANDSTILLS,
+        "match.note_standstill(min(ms, now), why, now)",
+        "match.note_standstill(ms, why, now)",
         (TABLES,),
     ),
     Fault(
@@ -839,7 +841,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "pongs count in a race for a rating",
-        "server/seatwise_server/play/table.py",
+        SEAT_UPDATES,
         "return bool(self.match.setup.competition) and prompt is not None and prompt.race",
         "return False",
         ("tests/server/test_table_races.py",),
@@ -854,7 +856,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the second link is not looked at before its first answer",
         INTAKE,
-        "        stream.report_allowance(table, item.seat)\n",
+        "        stream.report_allowance(table.updates, item.seat)\n",
         "",
         ("tests/server/test_table_races.py",),
     ),
@@ -903,7 +905,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a late timer is trusted",
-        TABLE,
+        STANDSTILLS,
         "        if not stalled_s:\n",
         "        if True:\n",
         (TABLES,),
@@ -924,9 +926,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "no frozen clocks after an outage",
-        TABLE,
-        "        gap_ms = int((gap_s - self._count_stalls_as_gap(gap_s)) * 1000)\n",
-        "        gap_ms = 0\n",
+        STANDSTILLS,
+        "        return int((gap_s - self._count_stalls_as_gap(gap_s)) * 1000)\n",
+        "        return 0\n",
         (TABLES,),
     ),
     Fault(
@@ -938,7 +940,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "who is not connected starts late",
-        TABLE,
+        SEAT_UPDATES,
         "            self.on_prompt_delivered(seat, prompt.number, 0)\n",
         "            pass\n",
         (TABLES,),
@@ -959,8 +961,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a gap is charged: who lost its link while we stood still",
-        TABLE,
-        "            if self._lag.broke_links():\n",
+        SEAT_UPDATES,
+        "            if self._standstills.broke_links():\n",
         "            if False:\n",
         (TABLES,),
     ),
@@ -1145,9 +1147,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in an acceptance: another seat's clock",
-        TABLE,
-        "self._links.send_acceptance(it.seat, it.request_id, it.charged_ms, receipt)",
-        "self._links.send_acceptance(it.seat, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
+        SEAT_UPDATES,
+        "self.links.send_acceptance(it.seat, it.request_id, it.charged_ms, receipt)",
+        "self.links.send_acceptance(it.seat, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
         (WIRE,),
     ),
     Fault(
@@ -1173,7 +1175,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in a receipt: rejections of others, in acceptances",
-        TABLE,
+        SEAT_UPDATES,
         "seen_seq = self.match.position.seen_seq(it.seat)",
         "seen_seq = self.match.position.seats[-1].rejected_seq",
         (TABLES,),
@@ -1194,21 +1196,21 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in a ping: what a seat holds",
-        TABLE,
-        "        self._links.send_rejection(seat, request_id, reason, message)\n",
-        "        outbox = self._links.links[seat].outbox\n        if outbox and self.match.position.state:\n            outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n        self._links.send_rejection(seat, request_id, reason, message)\n",
+        SEAT_UPDATES,
+        "        self.links.send_rejection(seat, request_id, reason, message)\n",
+        "        outbox = self.links.links[seat].outbox\n        if outbox and self.match.position.state:\n            outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n        self.links.send_rejection(seat, request_id, reason, message)\n",
         (WIRE,),
     ),
     Fault(
         "leak in a message's time",
-        TABLE,
+        SEAT_UPDATES,
         "            if is_news:\n",
         "            if self.match.position.state.hands[-1] & 1:\n",
         (WIRE,),
     ),
     Fault(
         "leak in updates: rejections of others",
-        TABLE,
+        SEAT_UPDATES,
         "            if is_news:\n",
         "            if True:\n",
         (REJECTED,),
@@ -1236,7 +1238,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in the log: the hands",
-        TABLE,
+        SEAT_UPDATES,
         'self._log.debug("move_rejected", seat=effect.seat, reason=str(effect.reason))',
         'self._log.debug("move_rejected", seat=effect.seat, state=self.match.position.state)',
         (WIRE,),
@@ -1461,8 +1463,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a race: no lag widens the window",
-        TABLE,
-        "        self.match.note_lag(self._lag.recent_ms(now))\n",
+        STANDSTILLS,
+        "        match.note_lag(self._lag.recent_ms(now))\n",
         "",
         ("tests/server/test_table_races.py",),
     ),
@@ -3400,15 +3402,15 @@ FAULTS: tuple[Fault, ...] = (
     # Delays in gRPC's threads
     Fault(
         "bots are charged for what gRPC held back",
-        TABLE,
-        "            stalls = [*self._stall_effects(), *self._transport_effects()]\n",
-        "            stalls = self._stall_effects()\n",
+        STANDSTILLS,
+        "        return [*self._stall_effects(match), *self._transport_effects(match)]\n",
+        "        return self._stall_effects(match)\n",
         (TRANSPORT,),
         is_short=True,
     ),
     Fault(
         "a delay of gRPC is taken off with every answer to a prompt",
-        TABLE,
+        STANDSTILLS,
         "        more_ms = behind_ms - self._asked.taken_off_ms\n",
         "        more_ms = behind_ms\n",
         (TRANSPORT,),
@@ -3436,14 +3438,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a stall in an outage of the store is taken off twice",
-        TABLE,
+        STANDSTILLS,
         "        self._stalled_s += min(pending_s, within_s)\n",
         "",
         (TABLES,),
     ),
     Fault(
         "a stall that is in the journal is taken off with the outage too",
-        TABLE,
+        STANDSTILLS,
         "        return max(0.0, within_s - pending_s)\n",
         "        return 0.0\n",
         (TABLES,),

@@ -94,7 +94,7 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
     referee = await at_work(store, flusher)
     [(match, old)] = referee.tables.items()
     new = referee.tables[match] = type(old)(
-        old.match, 2, "a", old._queue._journal, old._lag, lambda _: None, lambda _: None
+        old.match, 2, "a", old._queue._journal, old._standstills._lag, lambda _: None, lambda _: None
     )
     referee._release_table(old)
     assert (old.is_closed, new.is_closed, referee.tables) == (True, False, {match: new})

@@ -644,7 +644,7 @@ async def test_a_stall_while_the_store_is_away_is_taken_off_once(knows: str) -> 
     room.journal.healthy = knows == "before"
     room.loop.stand_still(2.0)
     if knows == "before":
-        room.table.on_round_trip(room.asked, 0)
+        room.table.updates.on_round_trip(room.asked, 0)
         links[room.asked].submit(room.asked, room.illegal_move(), room.prompt, "bad")
         await room.pass_ms(10)
         room.journal.healthy = False

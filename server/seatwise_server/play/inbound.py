@@ -94,7 +94,7 @@ class InboundItems:
         every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
         stream.ping_first()
         table.sit_down(item.seat, nonce, every_change, stream.outbox, at, item.sit.receipt)
-        stream.report_allowance(table, item.seat)
+        stream.report_allowance(table.updates, item.seat)
 
     def _submit_move(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
         asked = item.submit_move

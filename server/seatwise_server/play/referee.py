@@ -328,7 +328,7 @@ class Referee:
         while job and not table.is_fenced:
             try:
                 end = end or end_of(setup, self._flusher.tail_entries(table.name))
-                announce = partial(table.announce_end, end.message)
+                announce = partial(table.updates.announce_end, end.message)
                 if await self._delivery.deliver_match(setup, table.epoch, self.name, end, announce):
                     await self._store.jobs.finish_job(job.job_id)
                     log_end(table, end.message)
