@@ -3973,6 +3973,20 @@ FAULTS: tuple[Fault, ...] = (
         (REST_TESTS,),
     ),
     Fault(
+        "a WebSocket at the port of HTTP gets a stream of HTTP, which replaces a good one",
+        f"{REST}/rest_app.py",
+        "            _refuse_websocket(scope)\n",
+        "",
+        (f"{REST_HOSTILE}::test_a_websocket_at_this_port_is_told_where_to_go",),
+    ),
+    Fault(
+        "a page of another origin is refused in a form that no other error has",
+        f"{REST}/cross_origin.py",
+        "if response.status_code == 200:",
+        "if response:",
+        (f"{REST_HOSTILE}::test_pages_of_the_named_origins_may_call",),
+    ),
+    Fault(
         "half a request over HTTP is waited for",
         f"{REST}/http_protocol.py",
         "self._request_timer = self.loop.call_later(REQUEST_S, self._on_dawdling)",

@@ -404,6 +404,13 @@ async def test_pages_of_the_named_origins_may_call(tmp_path: Path) -> None:
         assert "authorization" in allowed.headers["access-control-allow-headers"].lower()
         refused = await http.call("OPTIONS", "/v1/bots", headers={**asked, "origin": "https://evil.example"})
         assert "access-control-allow-origin" not in refused.headers
+        assert refused.reason == "NOT_ALLOWED"
+        assert "--http-cors" in refused.json["error"]["message"]
+        put = await http.call(
+            "OPTIONS", "/v1/bots", headers={**asked, "access-control-request-method": "PUT"}
+        )
+        assert put.reason == "INVALID_ARGUMENT"
+        assert "GET, POST, DELETE" in put.json["error"]["message"]
         answer = await http.get("/v1/games", origin="https://good.example")
         assert answer.headers["access-control-allow-origin"] == "https://good.example"
         assert "x-request-id" in answer.headers["access-control-expose-headers"]
@@ -420,6 +427,16 @@ async def test_without_the_option_no_page_may_call(http_house: House) -> None:
     async with http_house.http() as http:
         answer = await http.get("/v1/games", origin="https://good.example")
         assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("path", ["/v1/attend", "/v1/play"])
+async def test_a_websocket_at_this_port_is_told_where_to_go(http_house: House, path: str) -> None:
+    bot = await http_house.bot()
+    async with http_house.http(bot.token) as http:
+        answer = await http.get(path, connection="Upgrade", upgrade="websocket")
+        assert answer.status == 400
+        assert "--ws-port" in answer.json["error"]["message"]
+        assert (await http.get("/v1/games", connection="Upgrade", upgrade="h2c")).status == 200
 
 
 async def test_only_a_trusted_proxy_says_who_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

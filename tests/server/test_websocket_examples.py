@@ -16,17 +16,24 @@ from google.protobuf.message import Message
 from harness import House
 from websockets.asyncio.client import ClientConnection, connect
 
+from seatwise.games.ubongo.v1 import ubongo_pb2
+from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
+from seatwise_server.refusal import REASONS, Refusal
+from seatwise_server.ws.refusal_frames import close_code
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
-ATTENDING, PLAYING, OTHER_EVENTS, OTHER_ITEMS = (
+ATTENDING, PLAYING, OTHER_EVENTS, OTHER_ITEMS, RACE = (
     block
     for block in re.findall(r"```\n(.*?)```", PAGE.read_text(), re.DOTALL)
     if block.startswith(("> {", "< {"))
 )
-ATTEND_LINES, PLAY_LINES = (ATTENDING + OTHER_EVENTS).splitlines(), (PLAYING + OTHER_ITEMS).splitlines()
+ATTEND_LINES, PLAY_LINES = (
+    (ATTENDING + OTHER_EVENTS).splitlines(),
+    (PLAYING + OTHER_ITEMS + RACE).splitlines(),
+)
 EXAMPLES = [
     *((line, lobby_service_pb2.AttendRequest, lobby_service_pb2.AttendResponse) for line in ATTEND_LINES),
     *((line, play_service_pb2.PlayRequest, play_service_pb2.PlayResponse) for line in PLAY_LINES),
@@ -61,6 +68,28 @@ async def test_every_event_and_item_has_an_example():
     heard = {name for line in PLAY_LINES for item in json.loads(line[2:]).get("items", []) for name in item}
     assert heard >= kinds_of(play_service_pb2.PlayResponseItem, "event")
     assert heard >= kinds_of(play_service_pb2.PlayRequestItem, "action")
+
+
+async def test_every_move_of_each_game_has_an_example():
+    moves = [
+        item["submitMove"]
+        for line in PLAY_LINES
+        for item in json.loads(line[2:]).get("items", [])
+        if "submitMove" in item
+    ]
+    for game, message_type in (("ugo", ugo_pb2.Move), ("ubongo", ubongo_pb2.Move)):
+        assert {name for move in moves for name in move.get(game, {})} == kinds_of(message_type, "kind")
+    [view] = re.findall(r'"hand":(\[[^]]+\])', RACE)
+    assert set(example(RACE, "lay")["items"][0]["submitMove"]["ubongo"]["lay"]["cards"]) <= set(
+        json.loads(view)
+    )
+    assert example(RACE, "offerEnd")["items"][0]["submitMove"]["ubongo"]["offerEnd"] == {"on": True}
+
+
+async def test_the_page_names_each_close_code_of_a_stream():
+    named = {int(code): name for code, name in re.findall(r"\| (40\d\d) \| ([A-Z_]+) ", PAGE.read_text())}
+    ending = [Refusal(reason, "") for reason in REASONS if reason != "ALREADY_EXISTS"]  # which ends no stream
+    assert named == {close_code(refusal): refusal.code for refusal in ending}
 
 
 async def test_the_seed_of_the_examples_is_that_of_their_commitment():

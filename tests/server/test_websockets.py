@@ -287,6 +287,7 @@ async def test_a_request_that_is_no_upgrade_is_answered_in_json(house: House, na
     head, _, body = (await answer_to(house, UPGRADE | {name: value})).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert b"application/json" in head
+    assert b"Sec-WebSocket-Version: 13" in head
     assert f"send the header {name}: " in json.loads(body)["error"]["message"]
 
 

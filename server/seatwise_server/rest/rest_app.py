@@ -7,12 +7,12 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 import structlog
-from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seatwise_server.refusal import Refusal
+from seatwise_server.rest.cross_origin import CrossOriginCalls
 from seatwise_server.rest.endpoints import endpoint_of
 from seatwise_server.rest.event_streams import NDJSON, EventStreams
 from seatwise_server.rest.http_call import call_log_of, keep_call_log
@@ -43,7 +43,6 @@ _STRICT_HEADERS = {
     b"x-content-type-options": b"nosniff",
 }
 """Without headers of its own, a response lets a page load nothing and do nothing."""
-_CORS_EXPOSED = ("etag", "retry-after", "www-authenticate", "x-request-id")
 
 
 def new_url_tree(
@@ -68,11 +67,7 @@ def new_rest_app(urls: UrlTree, cors_origins: Sequence[str] = ()) -> ASGIApp:
     app: ASGIApp = _Endpoints(urls)
     app = _GzipOnRequest(app)
     if cors_origins:
-        app = CORSMiddleware(
-            app, allow_origins=cors_origins, allow_methods=("GET", "POST", "DELETE"),
-            allow_headers=("accept", "authorization", "content-type", "if-none-match", "last-event-id", "x-request-id"),
-            expose_headers=_CORS_EXPOSED,
-        )  # fmt: skip
+        app = CrossOriginCalls(app, cors_origins)
     return RestApp(app)
 
 
@@ -86,12 +81,22 @@ class _Endpoints:
         request = Request(scope, receive)
         log = call_log_of(request)
         try:
+            _refuse_websocket(scope)
             found = self._urls.find_endpoint(scope["raw_path"].decode("latin-1"), scope["method"])
             log.method = found.name
             response = await found.endpoint(request, found.values)
             await response(scope, receive, send)
         except Exception as error:
             await error_response(log.refusal_for(error))(scope, receive, send)
+
+
+def _refuse_websocket(scope: Scope) -> None:
+    """A client that asks for a WebSocket has the wrong port. Its stream would replace a good one of the same bot."""
+    if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in scope["headers"]):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            "this port takes no WebSockets: connect to that of --ws-port, which is 7481 unless the operator says otherwise",
+        )
 
 
 class _GzipOnRequest:

@@ -12,6 +12,8 @@ from seatwise_server.ws.message_formats import FORMATS, JSON_FORMAT, PROTO_FORMA
 
 ATTEND_PATH = "/v1/attend"
 PLAY_PATH = "/v1/play"
+WEBSOCKET_VERSION = "13"
+"""The only one, of RFC 6455."""
 _USUAL_PORTS = (80, 443)
 KEY_BYTES = 16
 """Of a Sec-WebSocket-Key."""
@@ -69,8 +71,8 @@ def _missing_header(headers: Mapping[str, str]) -> str:
         return "Upgrade: websocket"
     if "upgrade" not in [each.strip() for each in headers.get("Connection", "").lower().split(",")]:
         return "Connection: Upgrade"
-    if headers.get("Sec-WebSocket-Version") != "13":
-        return "Sec-WebSocket-Version: 13"
+    if headers.get("Sec-WebSocket-Version") != WEBSOCKET_VERSION:
+        return f"Sec-WebSocket-Version: {WEBSOCKET_VERSION}"
     return "" if _is_key(headers.get("Sec-WebSocket-Key", "")) else "Sec-WebSocket-Key: <16 bytes in base64>"
 
 

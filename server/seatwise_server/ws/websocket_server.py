@@ -19,7 +19,7 @@ from seatwise_server.tls.ssl_contexts import ServerContexts
 from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket
 from seatwise_server.ws.connection_quota import ConnectionQuota
 from seatwise_server.ws.refusal_frames import encode_error, http_status
-from seatwise_server.ws.upgrade_request import Upgrade, UpgradeRules, check_upgrade
+from seatwise_server.ws.upgrade_request import WEBSOCKET_VERSION, Upgrade, UpgradeRules, check_upgrade
 
 UPGRADE_S = 10.0
 """A connection that has not been upgraded by then is hung up on, as at the gRPC port. TLS may take as long before."""
@@ -194,7 +194,10 @@ def _new_protocol(choose_listener: Callable[[WSUpgradeRequest], Any]) -> Any:
 
 
 def _refuse_upgrade(refusal: Refusal) -> WSUpgradeResponse:
-    headers = {"Content-Type": "application/json", "X-Content-Type-Options": "nosniff"}
+    headers = {
+        "Content-Type": "application/json", "X-Content-Type-Options": "nosniff",
+        "Sec-WebSocket-Version": WEBSOCKET_VERSION,  # RFC 6455, section 4.4, wants it for those who asked for another
+    }  # fmt: skip
     response: WSUpgradeResponse = WSUpgradeResponse.create_error_response(
         http_status(refusal), encode_error(refusal), headers
     )
