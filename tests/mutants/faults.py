@@ -3987,6 +3987,13 @@ FAULTS: tuple[Fault, ...] = (
         (f"{REST_HOSTILE}::test_pages_of_the_named_origins_may_call",),
     ),
     Fault(
+        "a request that was refused before its end is refused a second time when it dawdles",
+        f"{REST}/http_protocol.py",
+        "return is_arriving or not answered.response_complete",
+        "return not answered.response_complete",
+        (f"{REST_HOSTILE}::test_a_request_that_is_answered_before_its_end_gets_no_second_answer",),
+    ),
+    Fault(
         "half a request over HTTP is waited for",
         f"{REST}/http_protocol.py",
         "self._request_timer = self.loop.call_later(REQUEST_S, self._on_dawdling)",

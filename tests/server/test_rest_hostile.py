@@ -66,6 +66,17 @@ async def test_half_a_request_is_hung_up_on(http_house: House, begun: bytes) -> 
     assert await is_served(http_house)
 
 
+async def test_a_request_that_is_answered_before_its_end_gets_no_second_answer(http_house: House) -> None:
+    """A proxy could take it for the answer to the next request."""
+    async with patient_for(0.2), http_house.http() as http:
+        await http.send_raw(
+            b"POST /v1/bots HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"
+        )
+        said = await http.ends()
+        assert said.count(b"HTTP/1.1 ") == 1
+        assert answer_in(said).reason == "TOKEN_MISSING"
+
+
 async def test_a_caller_who_says_nothing_is_hung_up_on(http_house: House) -> None:
     async with patient_for(0.2), http_house.http() as http:
         await http.ends()

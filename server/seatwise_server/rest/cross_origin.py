@@ -12,9 +12,16 @@ from starlette.types import ASGIApp
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_errors import error_response
 
-_METHODS = ("GET", "POST", "DELETE")
-_HEADERS = ("accept", "authorization", "content-type", "if-none-match", "last-event-id", "x-request-id")
-_EXPOSED = ("etag", "retry-after", "www-authenticate", "x-request-id")
+_ALLOWED_METHODS = ("GET", "POST", "DELETE")
+_ALLOWED_HEADERS = (
+    "accept",
+    "authorization",
+    "content-type",
+    "if-none-match",
+    "last-event-id",
+    "x-request-id",
+)
+_EXPOSED_HEADERS = ("etag", "retry-after", "www-authenticate", "x-request-id")
 
 
 class CrossOriginCalls(CORSMiddleware):
@@ -22,7 +29,7 @@ class CrossOriginCalls(CORSMiddleware):
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         """`origins` may call; `*` stands for every page."""
-        super().__init__(app, origins, _METHODS, _HEADERS, expose_headers=_EXPOSED)
+        super().__init__(app, origins, _ALLOWED_METHODS, _ALLOWED_HEADERS, expose_headers=_EXPOSED_HEADERS)
 
     def preflight_response(self, request_headers: Headers) -> Response:
         """Returns the answer to the question of a browser whether a page may call."""
@@ -40,5 +47,5 @@ class CrossOriginCalls(CORSMiddleware):
                 f"pages of {origin[:80]!r} may not call this server; its operator can allow it: --http-cors"
             )
             return Refusal("NOT_ALLOWED", message)
-        message = f"a page may call with {', '.join(_METHODS)} and the headers {', '.join(_HEADERS)}"
+        message = f"a page may call with {', '.join(_ALLOWED_METHODS)} and the headers {', '.join(_ALLOWED_HEADERS)}"
         return Refusal("INVALID_ARGUMENT", message)

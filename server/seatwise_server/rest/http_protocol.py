@@ -249,18 +249,22 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # The end
 
     def _hang_up(self, refusal: Refusal) -> None:
-        """Says why, unless a response is on its way, and closes the connection when the caller has had time to read it."""
+        """Says why, unless the request has a response already, and closes the connection when the caller has had time to read it."""
         if not self._is_hung_up and not self.transport.is_closing():
             self._is_hung_up = True
             COUNTS.count_http_refusal(refusal.reason)
-            if (
-                self._answered is None
-                or not self._answered.response_started
-                or self._answered.response_complete
-            ):
+            if not self._is_answered():
                 self.transport.write(_raw_response(refusal))
             self._forget_response()
             self._linger()
+
+    def _is_answered(self) -> bool:
+        """Whether a response is on its way, or the request that is still arriving has had one: none gets a second."""
+        answered = self._answered
+        if answered is None or not answered.response_started:
+            return False
+        is_arriving = answered is self.cycle and not self._is_in_head
+        return is_arriving or not answered.response_complete
 
     def _forget_response(self) -> None:
         """The application may go on, but nothing of it is sent any more."""
