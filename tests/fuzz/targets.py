@@ -1,4 +1,4 @@
-"""The parsers of bytes that come from outside, each as a function that may refuse any bytes and must never fail otherwise."""
+"""Functions that take any bytes and must never fail: the parsers of bytes from outside, which may refuse them, and a live match."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from matches.example_record import FILE as EXAMPLE_RECORD
 
+from fuzz.live_match import play_live_match
 from seatwise.audit_chain import verify_audit_log
 from seatwise.codec import MalformedMove
 from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundle, write_bundle
@@ -145,11 +146,17 @@ def read_page_tokens(data: bytes) -> None:
             parse(token)
 
 
+def play_match(data: bytes) -> None:
+    """A live match: the bytes say who lies how, and what happens to its referees."""
+    play_live_match(data)
+
+
 TARGETS: dict[str, FuzzTarget] = {
     "bundle": read_bundle,
     "deck": read_deck,
     "league-file": read_league_file,
     "page-token": read_page_tokens,
+    "live-match": play_match,
     "play-items": read_play_items,
     "record-line": read_record_line,
     "rest-request": read_rest_request,
