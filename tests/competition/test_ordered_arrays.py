@@ -176,18 +176,27 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(bad: Rows) -> None:
         invert_array(np.array(bad))
 
 
-@pytest.mark.parametrize("at_once", [7, 4096])
+@pytest.mark.parametrize("at_once", [1, 700, 2**19])
 @pytest.mark.parametrize("scale", [0.5, 400.0])
 @pytest.mark.parametrize("seats", [(4,), (2, 3, 4)])
 def test_the_covariance_has_the_digits_of_plain_loops(
     seats: tuple[int, ...], scale: float, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the tables are of one size, or of several in turn; and where they do not fit into one array."""
-    monkeypatch.setattr(sandwich_covariance, "TABLES_AT_ONCE", at_once)
+    monkeypatch.setattr(sandwich_covariance, "TERMS_AT_ONCE", at_once)
     for deals in (0, 5):
         seen, strengths = season(11, seats, deals), drawn_strengths(deals, scale)
         found = gradient_covariance(seen, strengths, has_design_effect=False)
         assert found.tolist() == covariance_plainly(seen, strengths)
+
+
+def test_tables_of_many_seats_fill_no_memory() -> None:
+    """Sixteen seats have 12,240 terms, so 4,000 such tables would take gigabytes in one array."""
+    tables = dict.fromkeys([tuple(range(first, first + 16)) for first in range(200)], 1.0)
+    chunks = sandwich_covariance._split_in_chunks(sorted(tables), sandwich_covariance._count_table_terms)
+    sizes = list(map(len, chunks))
+    assert sum(sizes) == 200
+    assert max(sizes) == sandwich_covariance.TERMS_AT_ONCE // 12_240
 
 
 def test_the_information_has_the_digits_of_plain_loops() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeVar
@@ -36,8 +36,8 @@ HALF_TRUSTED_INFORMATION = 5.0
 """The amount of information about a bot at which its own clusters and the model have half the weight each."""
 LEAST_LOG_ODDS = -300.0
 """The least log-odds against the strongest bot of a table. The square of such odds is still a positive float."""
-TABLES_AT_ONCE = 4096
-"""So many clusters or tables are in arrays at once. They take some megabytes."""
+TERMS_AT_ONCE = 2**19
+"""So many terms of sums are in arrays at once, where a single cluster has no more. They take some 25 MB."""
 
 TableMembers = tuple[int, ...]
 """The numbers of the bots at a table."""
@@ -57,7 +57,7 @@ def gradient_covariance(
     trust = known / (known + HALF_TRUSTED_INFORMATION)
     total = np.zeros((len(strengths), len(strengths)))
     single, shared = defaultdict[TableMembers, float](float), defaultdict[TableMembers, float](float)
-    for clusters in _split_in_chunks(seen.clusters):
+    for clusters in _split_in_chunks(seen.clusters, _count_cluster_terms):
         residuals = _measure_residuals(clusters, strengths)
         seen_parts = np.minimum.reduceat(trust[residuals.bots], residuals.starts)
         _add_outer_products(total, residuals, residuals.counts * seen_parts)
@@ -78,7 +78,7 @@ def measure_design_effects(seen: Comparisons, strengths: Vector) -> Vector:
     """
     observed, modelled = np.zeros(len(strengths)), np.zeros(len(strengths))
     on_shared_deals = [(piece, count) for piece, count in seen.clusters if len(piece) > 1]
-    for clusters in _split_in_chunks(on_shared_deals):
+    for clusters in _split_in_chunks(on_shared_deals, _count_cluster_terms):
         residuals = _measure_residuals(clusters, strengths)
         counts = np.repeat(residuals.counts, residuals.sizes)
         add_in_order(observed, residuals.bots, counts * residuals.sums * residuals.sums)
@@ -181,7 +181,7 @@ def add_model_covariance(total: FloatArray, tables: Mapping[TableMembers, float]
 
     Two comparisons depend on each other only if they share a bot.
     """
-    for some in _split_in_chunks(sorted(tables.items())):
+    for some in _split_in_chunks(sorted(tables.items()), lambda table: _count_table_terms(table[0])):
         seats = _Seats([table for table, _ in some], [weight for _, weight in some])
         rows, columns, values = _model_terms(seats, strengths)
         add_in_order(total.reshape(-1), seats.bots[rows] * len(total) + seats.bots[columns], values)
@@ -246,7 +246,28 @@ def _covariance_terms(
     yield right, left, covariance
 
 
-def _split_in_chunks(all_of_them: Sequence[_Each]) -> Iterator[Sequence[_Each]]:
-    """Yield `TABLES_AT_ONCE` at a time."""
-    for start in range(0, len(all_of_them), TABLES_AT_ONCE):
-        yield all_of_them[start : start + TABLES_AT_ONCE]
+# Chunks
+
+
+def _count_table_terms(table: Sequence[object]) -> int:
+    """Return the number of terms of `_terms_of_size`."""
+    return 4 * math.comb(len(table), 2) + 21 * math.comb(len(table), 3)
+
+
+def _count_cluster_terms(counted: CountedCluster) -> int:
+    piece, _ = counted
+    return sum(map(len, piece)) ** 2 + sum(map(_count_table_terms, piece))
+
+
+def _split_in_chunks(
+    all_of_them: Sequence[_Each], count_terms: Callable[[_Each], int]
+) -> Iterator[Sequence[_Each]]:
+    """Yield the elements in their order, as many at a time as have `TERMS_AT_ONCE` together, and at least one."""
+    start = terms = 0
+    for place, each in enumerate(all_of_them):
+        terms += count_terms(each)
+        if terms > TERMS_AT_ONCE and place > start:
+            yield all_of_them[start:place]
+            start, terms = place, count_terms(each)
+    if start < len(all_of_them):
+        yield all_of_them[start:]
