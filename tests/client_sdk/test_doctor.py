@@ -19,11 +19,18 @@ from doubles.raw_bot import raw_bot
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import main
-from seatwise.doctor.checks import CHECKS
+from seatwise.doctor.checks import CHECKS, NEW_REASON, UNKNOWN_FIELD
 from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
 from seatwise.doctor.examination import CheckFailed, Examination
 from seatwise.doctor.junit import junit_of
-from seatwise.doctor.scripted_server import Transcript
+from seatwise.doctor.scripted_server import Door, NothingCame, ScriptedReferee, Transcript
+from seatwise.doctor.scripted_socket import (
+    JSON_SUBPROTOCOL,
+    LATER_FIELD,
+    LATER_VALUE,
+    ScriptedSocket,
+    later_json_of,
+)
 from seatwise.v1 import play_service_pb2
 
 PATIENCE_S = 15.0
@@ -68,6 +75,10 @@ def settings(**others: Any) -> DoctorSettings:
     return DoctorSettings(**{"patience_s": PATIENCE_S, "positions": 40, "jobs": 30, **others})
 
 
+SOON_FOUND_BY_WEBSOCKET = {"has_one_nonce"}
+"""The same for bots over WebSocket: what finds the faults does not depend on the door."""
+
+
 async def examine(fault: str = "", **others: Any) -> DoctorReport:
     return await examine_bot(partial(raw_bot, fault=fault), settings(**others), lambda _: None)
 
@@ -76,8 +87,9 @@ def found_by(report: DoctorReport, outcome: CheckOutcome = CheckOutcome.FAILED) 
     return [each.check for each in report.results if each.outcome is outcome]
 
 
-async def test_a_good_client_passes_every_check() -> None:
-    report = await examine(patience_s=60.0)
+@pytest.mark.parametrize("door", Door)
+async def test_a_good_client_passes_every_check(door: Door) -> None:
+    report = await examine(patience_s=60.0, door=door)
     assert {each.check: each.why for each in report.results if each.outcome is not CheckOutcome.PASSED} == {}
     assert len(report.results) == len(CHECKS) - 1
     assert not any(each.notes for each in report.results)
@@ -89,6 +101,17 @@ async def test_a_good_client_passes_every_check() -> None:
 )
 async def test_each_planted_fault_is_found_by_exactly_its_check(fault: str) -> None:
     assert found_by(await examine(fault)) == [FAULTS[fault]]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        name if name in SOON_FOUND_BY_WEBSOCKET else pytest.param(name, marks=pytest.mark.slow)
+        for name in FAULTS
+    ],
+)
+async def test_each_planted_fault_is_found_over_websocket(fault: str) -> None:
+    assert found_by(await examine(fault, door=Door.WEBSOCKET)) == [FAULTS[fault]]
 
 
 def test_every_check_has_a_planted_fault() -> None:
@@ -147,6 +170,47 @@ async def test_a_bot_that_sits_down_again_in_a_match_that_is_just_over_does_noth
     assert (await exam.wait_for_sit(second)).match == second.name
     with pytest.raises(CheckFailed, match=f"it sat down at {never.name}"):
         await exam.wait_for_sit(second)
+
+
+async def test_a_bot_may_close_a_stream_on_which_it_has_no_seat_and_open_another() -> None:
+    streams = SimpleNamespace(lobbies=asyncio.Queue(), referees=asyncio.Queue())
+    exam = Examination(streams, raw_bot, Transcript(), 60.0)  # type: ignore[arg-type]
+    match = exam.new_match()
+    sit = play_service_pb2.PlayRequestItem(match=match.name, sit=play_service_pb2.Sit(nonce=bytes(32)))
+    inboxes: list[asyncio.Queue[Any]] = [asyncio.Queue(), asyncio.Queue()]
+    old, new = (SimpleNamespace(is_gone=asyncio.Event(), read=lambda _, it=it: it.get()) for it in inboxes)
+    streams.referees.put_nowait(old)
+    waiting = asyncio.create_task(exam.wait_for_sit(match))
+    await asyncio.sleep(0)
+    assert streams.referees.empty()
+    old.is_gone.set()
+    streams.referees.put_nowait(new)
+    inboxes[1].put_nowait(sit)
+    assert await waiting == sit
+
+
+def test_json_shows_what_is_unknown_as_a_later_version_would_write_it() -> None:
+    rejected = play_service_pb2.MoveRejected(reason=NEW_REASON)  # type: ignore[arg-type]
+    item = play_service_pb2.PlayResponseItem(move_rejected=rejected)
+    item.MergeFromString(UNKNOWN_FIELD)
+    shown = later_json_of(play_service_pb2.PlayResponse(items=[item]))
+    assert shown == {
+        "items": [
+            {
+                "match": "", "seat": 0, "epoch": "0", LATER_FIELD: "hello",
+                "moveRejected": {"requestId": "", "reason": LATER_VALUE, "message": ""},
+            }
+        ]
+    }  # fmt: skip
+
+
+async def test_json_that_is_no_message_is_told_in_place_of_a_silence() -> None:
+    link = ScriptedSocket("Bearer doctor", JSON_SUBPROTOCOL, lambda _: asyncio.sleep(0))
+    link._messages.put_nowait(b'{"itms": []}')
+    referee = ScriptedReferee(link, Transcript())
+    await referee._read_all()
+    with pytest.raises(NothingCame, match=r'its message is no PlayRequest: .*"itms"'):
+        await referee.read(1.0)
 
 
 async def test_a_check_that_there_is_not_is_refused() -> None:

@@ -57,6 +57,7 @@ def imported(path: Path, *, only_at_once: bool = False) -> Iterator[str]:
 
 OF_TRAINING = ("gymnasium", "numpy", "pettingzoo", "pyspiel")
 OPTIONAL = {
+    "doctor/scripted_socket.py": ("picows",),
     "link/web_socket_wire.py": ("picows",),
     "mcp_server.py": ("mcp",),
     "bot_certificate.py": ("cryptography",),
@@ -98,7 +99,7 @@ import sys
 sys.modules.update(dict.fromkeys({OF_THE_EXTRAS!r}))
 import importlib, pkgutil, seatwise
 for each in pkgutil.walk_packages(seatwise.__path__, "seatwise."):
-    if not each.name.endswith(("__main__", "link.web_socket_wire")) and not each.name.startswith("seatwise.rl"):
+    if not each.name.endswith(("__main__", "link.web_socket_wire", "doctor.scripted_socket")) and not each.name.startswith("seatwise.rl"):
         importlib.import_module(each.name)
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

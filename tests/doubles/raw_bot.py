@@ -12,10 +12,13 @@ from uuid import uuid4
 
 import grpc
 
+from seatwise.errors import SeatwiseError
+from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise.v1 import error_pb2
 from seatwise.v1 import lobby_service_pb2 as lobby
 from seatwise.v1 import play_service_pb2 as play
 
+SMALL = 65536
 FINAL = {"REPLACED", "TOKEN_REVOKED", "TOKEN_UNKNOWN"}
 
 
@@ -99,21 +102,18 @@ class RawBot:
             await asyncio.sleep(waits_s + bound_s * secrets.randbelow(1000) / 1000)
 
     async def _attend_once(self) -> tuple[str, float]:
-        async with grpc.aio.insecure_channel(self.address) as channel:
-            call = channel.stream_stream(
-                "/seatwise.v1.LobbyService/Attend",
-                request_serializer=lobby.AttendRequest.SerializeToString,
-                response_deserializer=lobby.AttendResponse.FromString,
-            )(metadata=() if self.fault == "has_no_token" else (("authorization", "Bearer doctor"),))
-            writer = asyncio.create_task(self._write_limits(call))
-            try:
-                while (response := await call.read()) is not grpc.aio.EOF:
-                    self._handle_lobby(response)
-                return "", 0.0
-            except grpc.aio.AioRpcError as error:
-                return _reason_of(error)
-            finally:
-                writer.cancel()
+        token = "" if self.fault == "has_no_token" else "doctor"
+        try:
+            async with open_attend(self.address, token) as stream:
+                writer = asyncio.create_task(self._write_limits(stream))
+                try:
+                    while (response := await stream.read()) is not None:
+                        self._handle_lobby(response)
+                finally:
+                    writer.cancel()
+        except StreamLost as lost:
+            return lost.reason, lost.retry_after
+        return "", 0.0
 
     async def _write_limits(self, call: Any) -> None:
         while True:
@@ -155,59 +155,57 @@ class RawBot:
     # The referees
 
     def _sit(self, seat: Seat) -> None:
-        address = seat.offer.address or self.address
+        address = self._address_of(seat)
         if address not in self._links or self._links[address].done():
             self._links[address] = asyncio.create_task(self._keep_link(address))
         elif address in self._writers:
             self._send(seat, sit=play.Sit(nonce=seat.nonce, receipt=seat.receipt))
 
     async def _keep_link(self, address: str) -> None:
-        while any((seat.offer.address or self.address) == address for seat in self.seats.values()):
+        while any(self._address_of(seat) == address for seat in self.seats.values()):
             await self._link_once(address)
             if self.fault == "never_comes_back":
                 return
             await asyncio.sleep(0.05)
 
     async def _link_once(self, address: str) -> None:
-        options = [("grpc.max_receive_message_length", 65536)] if self.fault == "takes_small_messages" else []
-        async with grpc.aio.insecure_channel(address, options=options) as channel:
-            call = channel.stream_stream(
-                "/seatwise.v1.PlayService/Play",
-                request_serializer=play.PlayRequest.SerializeToString,
-                response_deserializer=play.PlayResponse.FromString,
-            )(
-                metadata=(("authorization", "Bearer doctor"),),
-            )
-            outbox: asyncio.Queue[play.PlayRequest] = asyncio.Queue()
-            self._writers[address] = outbox
-            writer = asyncio.create_task(self._write_items(call, outbox))
-            try:
-                for seat in list(self.seats.values()):
-                    if (seat.offer.address or self.address) == address:
-                        seat.is_open = False
-                        self._send(seat, sit=play.Sit(nonce=seat.nonce, receipt=self._receipt_of(seat)))
-                while (response := await call.read()) is not grpc.aio.EOF:
-                    updates = 0
-                    for item in response.items:
-                        updates += item.HasField("update")
-                        if updates < 2 or self.fault != "reads_one_question":
-                            self._handle_item(item, outbox)
-            except grpc.aio.AioRpcError:
-                pass
-            finally:
-                self._writers.pop(address, None)
-                writer.cancel()
+        outbox: asyncio.Queue[play.PlayRequest] = asyncio.Queue()
+        try:
+            async with open_play(address, self.fault == "takes_small_messages") as stream:
+                self._writers[address] = outbox
+                writer = asyncio.create_task(self._write_items(stream, outbox))
+                try:
+                    for seat in list(self.seats.values()):
+                        if self._address_of(seat) == address:
+                            seat.is_open = False
+                            self._send(seat, sit=play.Sit(nonce=seat.nonce, receipt=self._receipt_of(seat)))
+                    while (response := await stream.read()) is not None:
+                        updates = 0
+                        for item in response.items:
+                            updates += item.HasField("update")
+                            if updates < 2 or self.fault != "reads_one_question":
+                                self._handle_item(item, outbox)
+                finally:
+                    writer.cancel()
+        except StreamLost:
+            pass
+        finally:
+            self._writers.pop(address, None)
+
+    def _address_of(self, seat: Seat) -> str:
+        offered = seat.offer.ws_address if self.address.startswith("ws://") else seat.offer.address
+        return offered or self.address
 
     def _receipt_of(self, seat: Seat) -> bytes:
         return b"" if self.fault == "forgets_receipts" else seat.receipt
 
     async def _write_items(self, call: Any, outbox: asyncio.Queue[play.PlayRequest]) -> None:
-        with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        with suppress(StreamLost):
             while True:
                 await call.write(await outbox.get())
 
     def _send(self, seat: Seat, **action: Any) -> None:
-        outbox = self._writers.get(seat.offer.address or self.address)
+        outbox = self._writers.get(self._address_of(seat))
         if outbox is not None:
             item = play.PlayRequestItem(match=seat.offer.match, seat=seat.offer.seat, **action)
             outbox.put_nowait(play.PlayRequest(items=[item]))
@@ -281,6 +279,97 @@ class RawBot:
         self.seats.pop((seat.offer.match, int(seat.offer.seat)), None)
         if not self.limit and not self.seats:
             self.is_over.set()
+
+
+class StreamLost(Exception):
+    """The server has ended a stream with an error, or it broke."""
+
+    def __init__(self, reason: str = "", retry_after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason, self.retry_after = reason, retry_after
+
+
+class GrpcStream:
+    """A stream over gRPC."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    async def write(self, message: Any) -> None:
+        try:
+            await self._call.write(message)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            raise StreamLost from None
+
+    async def read(self) -> Any:
+        """The next message; None at the end."""
+        try:
+            message = await self._call.read()
+        except grpc.aio.AioRpcError as error:
+            raise StreamLost(*_reason_of(error)) from None
+        return None if message is grpc.aio.EOF else message
+
+
+class SocketStream:
+    """A stream over WebSocket, which takes only small messages if it has that fault."""
+
+    def __init__(self, stream: Any, takes_small: bool) -> None:
+        self._stream, self._takes_small = stream, takes_small
+
+    async def write(self, message: Any) -> None:
+        try:
+            await self._stream.write(message)
+        except SeatwiseError:
+            raise StreamLost from None
+
+    async def read(self) -> Any:
+        """The next message; None at the end."""
+        try:
+            message = await self._stream.read()
+        except SeatwiseError as error:
+            raise StreamLost(error.reason, float(error.metadata.get("retry_after", 0))) from None
+        if self._takes_small and message is not None and message.ByteSize() > SMALL:
+            raise StreamLost
+        return message
+
+
+@asynccontextmanager
+async def open_attend(address: str, token: str) -> AsyncIterator[GrpcStream | SocketStream]:
+    if address.startswith("ws://"):
+        async with _lost_if_refused(), WebSocketWire(address, token).attend() as stream:
+            yield SocketStream(stream, False)
+        return
+    async with grpc.aio.insecure_channel(address) as channel:
+        call = channel.stream_stream(
+            "/seatwise.v1.LobbyService/Attend",
+            request_serializer=lobby.AttendRequest.SerializeToString,
+            response_deserializer=lobby.AttendResponse.FromString,
+        )
+        yield GrpcStream(call(metadata=(("authorization", f"Bearer {token}"),) if token else ()))
+
+
+@asynccontextmanager
+async def open_play(address: str, takes_small: bool) -> AsyncIterator[GrpcStream | SocketStream]:
+    if address.startswith("ws://"):
+        async with _lost_if_refused(), WebSocketWire(address, "doctor").play(address) as stream:
+            yield SocketStream(stream, takes_small)
+        return
+    options = [("grpc.max_receive_message_length", SMALL)] if takes_small else []
+    async with grpc.aio.insecure_channel(address, options=options) as channel:
+        call = channel.stream_stream(
+            "/seatwise.v1.PlayService/Play",
+            request_serializer=play.PlayRequest.SerializeToString,
+            response_deserializer=play.PlayResponse.FromString,
+        )
+        yield GrpcStream(call(metadata=(("authorization", "Bearer doctor"),)))
+
+
+@asynccontextmanager
+async def _lost_if_refused() -> AsyncIterator[None]:
+    try:
+        yield
+    except SeatwiseError as error:
+        raise StreamLost(error.reason) from None
 
 
 def _reason_of(error: grpc.aio.AioRpcError) -> tuple[str, float]:

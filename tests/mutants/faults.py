@@ -3289,6 +3289,15 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_examination_places.py",),
     ),
     Fault(
+        "the doctor waits at a stream that the bot has closed between two matches",
+        "client_sdk/seatwise/doctor/examination.py",
+        "await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)",
+        "await asyncio.wait({reading})",
+        (
+            "tests/client_sdk/test_doctor.py::test_a_bot_may_close_a_stream_on_which_it_has_no_seat_and_open_another",
+        ),
+    ),
+    Fault(
         "an offer does not say that its referee speaks TLS",
         "server/seatwise_server/roles.py",
         'return address if self.certificate is None or "://" in address else f"https://{address}"',

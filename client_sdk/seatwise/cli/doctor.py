@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 EPILOG = """\
 COMMAND starts the bot. {address} in it is replaced by HOST:PORT of a server on this machine, in plain text, and
 {token} by a token, which is in SEATWISE_TOKEN, too. Each check starts the bot afresh and kills it at the end. The bot must
-play UGO! over gRPC. Examples:
+play UGO!. With --door websocket, {address} is ws://HOST:PORT. Examples:
 
   seatwise doctor -- ./my-bot --address {address}
   seatwise doctor -- seatwise bot bot.py:MyBot --address {address}
-  seatwise doctor --only answers_pings -- node bot.mjs {address}
+  seatwise doctor --door websocket --only answers_pings -- node bot.mjs {address}
 """
 
 SHOWN_LINES = 12
@@ -39,6 +39,12 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
+    parser.add_argument(
+        "--door",
+        choices=["grpc", "websocket"],
+        default="grpc",
+        help="how the bot connects (default: %(default)s)",
+    )
     parser.add_argument(
         "--only", action="append", default=[], metavar="CHECK", help="run this check; may be repeated"
     )
@@ -87,6 +93,7 @@ def _examine(arguments: Namespace) -> DoctorReport:
 
     from seatwise.doctor.doctor import DoctorSettings, choose_checks, examine_bot
     from seatwise.doctor.examined_bot import process_starter
+    from seatwise.doctor.scripted_server import Door
 
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not command:
@@ -98,6 +105,7 @@ def _examine(arguments: Namespace) -> DoctorReport:
         positions=arguments.positions,
         jobs=arguments.jobs or min(4, os.cpu_count() or 1),
         is_long=arguments.long,
+        door=Door(arguments.door),
         only=tuple(arguments.only),
     )
     starter, total = process_starter(command), len(choose_checks(settings))

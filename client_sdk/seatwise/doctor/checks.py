@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from seatwise.doctor.examination import MOST_REJECTIONS, CheckFailed, Examination, ScriptedMatch
 from seatwise.doctor.examined_bot import TOKEN
-from seatwise.doctor.scripted_server import NothingCame, ScriptedServer, scripted_server
+from seatwise.doctor.scripted_server import NothingCame, ScriptedServer
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise_referee.shuffle import NONCE_BYTES
 
@@ -326,7 +326,7 @@ async def _lose_link(exam: Examination) -> None:
 async def check_follows_epoch(exam: Examination) -> None:
     await exam.wait_for_attendance()
     match = await exam.seat_bot()
-    async with scripted_server(exam.transcript) as other:
+    async with exam.open_other_server() as other:
         await exam.offer_seat(match, epoch=2, address=other.address)
         await _sit_at(exam, other, match)
 
@@ -347,7 +347,7 @@ async def check_ignores_old_referee(exam: Examination) -> None:
     await exam.wait_for_attendance()
     match = await exam.seat_bot()
     old = await exam.referee()
-    async with scripted_server(exam.transcript) as other:
+    async with exam.open_other_server() as other:
         await exam.offer_seat(match, epoch=2, address=other.address)
         await _sit_at(exam, other, match)
         update = exam.next_question(match)
@@ -381,7 +381,7 @@ async def check_ignores_stale_offer(exam: Examination) -> None:
     match = exam.new_match()
     await exam.offer_seat(match, epoch=5)
     await exam.wait_for_sit(match)
-    async with scripted_server(exam.transcript) as stale:
+    async with exam.open_other_server() as stale:
         await exam.offer_seat(match, epoch=4, address=stale.address)
         await exam.ask(match, 5)
         await exam.accept_move(match, await exam.read_move(match), 5)

@@ -14,7 +14,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.doctor.checks import CHECKS, DoctorCheck
 from seatwise.doctor.examination import CheckFailed, Examination, Measurements
 from seatwise.doctor.examined_bot import BotStarter
-from seatwise.doctor.scripted_server import NothingCame, Transcript, scripted_server
+from seatwise.doctor.scripted_server import Door, NothingCame, Transcript, scripted_server
 from seatwise.doctor.slow_link import slow_link
 
 PROTOCOL_PAGE = "docs/protocol.md"
@@ -46,6 +46,9 @@ class DoctorSettings:
 
     is_long: bool = False
     """Whether the checks that take long run, too."""
+
+    door: Door = Door.GRPC
+    """How the bot connects."""
 
     only: tuple[str, ...] = ()
     """The names of the checks to run; all if it is empty."""
@@ -167,12 +170,14 @@ def choose_checks(settings: DoctorSettings) -> Sequence[DoctorCheck]:
 async def _run_check(check: DoctorCheck, start: BotStarter, settings: DoctorSettings) -> CheckResult:
     transcript, started_s = Transcript(), monotonic()
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(scripted_server(transcript))
+        server = await stack.enter_async_context(scripted_server(transcript, settings.door))
         address = server.address
         if check.is_slow_link:
             address = await stack.enter_async_context(slow_link(address))
         bot = await stack.enter_async_context(start(address))
-        exam = Examination(server, bot, transcript, settings.patience_s, settings.positions)
+        exam = Examination(
+            server, bot, transcript, settings.patience_s, settings.positions, door=settings.door
+        )
         outcome, why = CheckOutcome.PASSED, ""
         try:
             await check.run(exam)

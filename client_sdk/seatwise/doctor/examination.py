@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from seatwise.codec import MalformedMove
 from seatwise.doctor.examined_bot import ExaminedBot
 from seatwise.doctor.scripted_server import (
     EXAMINED,
+    Door,
     NothingCame,
     ScriptedLobby,
     ScriptedReferee,
+    ScriptedServer,
     Transcript,
+    UnreadableMessage,
+    scripted_server,
 )
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import lobby_service_pb2, match_pb2, play_service_pb2, time_control_pb2
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.registry import GAMES
 
+WS_SCHEME: Final = "ws://"
 GAME: Final = "ugo"
 SEED: Final = bytes(range(32))
 OPPONENT: Final = "bots/opponent/versions/1"
@@ -126,11 +133,13 @@ class Examination:
         patience_s: float,
         positions: int = 200,
         names: OfferedNames | None = None,
+        door: Door = Door.GRPC,
     ) -> None:
         self.server = server
         self._names = names or OfferedNames()
         self.bot = bot
         self.transcript = transcript
+        self.door = door
         self.patience_s = patience_s
         """The longest wait for anything that is due, in seconds."""
         self.positions = positions
@@ -164,7 +173,8 @@ class Examination:
         bots[match.seat] = self._names.bot
         offer = lobby_service_pb2.SeatOffer(
             match=match.name, seat=match.seat, epoch=epoch, bots=bots, game=f"games/{GAME}",
-            address=address or self._names.address, ws_address="" if address else self._names.ws_address,
+            address=address.removeprefix(WS_SCHEME) or self._names.address,
+            ws_address=self._names.ws_address if not address else address if address.startswith(WS_SCHEME) else "",
             commitment=sha256(SEED).digest(), options={"rounds": "4"},
             time_control=time_control_pb2.TimeControl(
                 free_ms={"card": 1000, "arrange": 1000}, bank_ms=10_000, setup_ms=10_000, grace_ms=50, max_strikes=3,
@@ -214,6 +224,10 @@ class Examination:
             )
         return self._referee
 
+    def open_other_server(self) -> AbstractAsyncContextManager[ScriptedServer]:
+        """Return a server of its own, with the same door, to which a match can move."""
+        return scripted_server(self.transcript, self.door)
+
     def direct_referee_of(self, other: StreamSource) -> None:
         """Direct the referee of another server from now on."""
         self.server.referees, self._referee = other.referees, None
@@ -222,19 +236,27 @@ class Examination:
         self, kind: str, referee: ScriptedReferee | None = None, patience_s: float | None = None
     ) -> play_service_pb2.PlayRequestItem:
         """Return the next item of this kind. Pongs are passed over, and so is a second `sit` while a move is due."""
-        stream = referee or await self.referee()
         while True:
-            item: play_service_pb2.PlayRequestItem = await self._read_item(stream, kind, patience_s)
+            item: play_service_pb2.PlayRequestItem = await self._read_item(referee, kind, patience_s)
             found = item.WhichOneof("action")
             if found == kind:
                 return item
             if found != "pong" and (found, kind) != ("sit", "submit_move"):
                 raise CheckFailed(f"it sent {found or 'an empty item'} where {kind} was due")
 
-    async def _read_item(self, stream: ScriptedReferee, kind: str, patience_s: float | None) -> Any:
+    async def _read_item(self, stream: ScriptedReferee | None, kind: str, patience_s: float | None) -> Any:
+        """Return the next item of this stream, or of the newest. The bot may close a stream and open another at any time."""
         waited_s = patience_s or self.patience_s
+        until_s = monotonic() + waited_s
+        newest = stream or await self.referee(waited_s)
         try:
-            return await stream.read(waited_s)
+            if stream is not None:
+                return await stream.read(waited_s)
+            while (item := await _read_until_gone(newest, until_s - monotonic())) is None:
+                newest = await self.referee(until_s - monotonic())
+            return item
+        except UnreadableMessage:
+            raise
         except NothingCame:
             raise NothingCame(f"no {kind} came for {waited_s:g} s") from None
 
@@ -313,3 +335,15 @@ async def _next_of(queue: asyncio.Queue[Any], patience_s: float, what: str) -> A
             return await queue.get()
     except TimeoutError:
         raise NothingCame(f"{what} was opened for {patience_s:g} s") from None
+
+
+async def _read_until_gone(stream: ScriptedReferee, patience_s: float) -> Any:
+    """Return the next item; `None` if the stream is gone before. Raises `NothingCame`."""
+    reading = asyncio.ensure_future(stream.read(patience_s))
+    gone = asyncio.ensure_future(stream.is_gone.wait())
+    try:
+        await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return reading.result() if reading.done() else None
+    finally:
+        reading.cancel()
+        gone.cancel()

@@ -1,16 +1,18 @@
-"""A lobby and a referee that do what a check tells them, over gRPC on loopback. All that passes is in a transcript."""
+"""A lobby and a referee that do what a check tells them, over gRPC or WebSocket on loopback. A transcript has all that passes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from enum import StrEnum
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import grpc
 from google.protobuf import any_pb2, text_format
 
+from seatwise.bot_errors import UsageError
 from seatwise.v1 import error_pb2, lobby_service_pb2, play_service_pb2
 
 EXAMINED: Final = "bots/examined/versions/1"
@@ -21,6 +23,65 @@ LONGEST_SHOWN: Final = 400
 
 class NothingCame(Exception):  # it is an outcome, which a check may expect
     """The bot has not done what was due, within the patience."""
+
+
+class UnreadableMessage(NothingCame):
+    """The bot has sent bytes that are no message."""
+
+
+class Door(StrEnum):
+    """How the bot connects."""
+
+    GRPC = "grpc"
+    WEBSOCKET = "websocket"
+
+
+class StreamLink(Protocol):
+    """What carries the messages of one stream."""
+
+    metadata: dict[str, str]
+
+    def read_requests(self, kind: Any) -> AsyncIterator[Any]:
+        """Yield the messages of the bot, which are of this kind."""
+        ...
+
+    async def write(self, message: Any) -> None:
+        """Send a message; to nowhere if the bot has closed the stream."""
+        ...
+
+    async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
+        """End the stream with this gRPC code and reason."""
+        ...
+
+
+class GrpcLink:
+    """A stream over gRPC: a `StreamLink`."""
+
+    def __init__(self, requests: AsyncIterator[Any], context: Any) -> None:
+        self._requests = requests
+        self._context = context
+        self.metadata = {str(key): str(value) for key, value in context.invocation_metadata()}
+
+    async def read_requests(self, kind: Any) -> AsyncIterator[Any]:  # noqa: ARG002  # gRPC has decoded them
+        """See `StreamLink`."""
+        async for request in self._requests:
+            yield request
+
+    async def write(self, message: Any) -> None:
+        """See `StreamLink`."""
+        with suppress(asyncio.InvalidStateError, grpc.aio.BaseError, grpc.aio.AioRpcError):
+            await self._context.write(message)
+
+    async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
+        """See `StreamLink`."""
+        info = error_pb2.ErrorInfo(reason=reason, domain="seatwise", metadata=metadata)
+        detail = any_pb2.Any(
+            type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
+        )
+        given: Any = number
+        status = error_pb2.Status(code=given, message="as the doctor wants it", details=[detail])
+        trailing = (("grpc-status-details-bin", status.SerializeToString()),)
+        await self._context.abort(grpc.StatusCode[code], "as the doctor wants it", trailing_metadata=trailing)
 
 
 class Transcript:
@@ -44,8 +105,11 @@ class Transcript:
 class ScriptedStream:
     """The server's end of one stream of the bot."""
 
-    def __init__(self, context: Any, transcript: Transcript) -> None:
-        self._context = context
+    request_type: Any
+    """The type of the messages of the bot."""
+
+    def __init__(self, link: StreamLink, transcript: Transcript) -> None:
+        self._link = link
         self._transcript = transcript
         self._end: asyncio.Future[tuple[str, str, dict[str, str]] | None] = (
             asyncio.get_running_loop().create_future()
@@ -53,13 +117,17 @@ class ScriptedStream:
         self._one_writer = asyncio.Lock()
         self.inbox: asyncio.Queue[Any] = asyncio.Queue()
         """Requests to the lobby, or items to the referee, that no check has read yet."""
-        self.metadata: dict[str, str] = {str(key): str(value) for key, value in context.invocation_metadata()}
         self.is_gone = asyncio.Event()
 
-    async def serve(self, requests: Any) -> None:
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The metadata of the stream. Over WebSocket the token may come in the first message."""
+        return self._link.metadata
+
+    async def serve(self) -> None:
         """Run until the check or the bot ends the stream."""
         self._transcript.note(f"the bot opens {type(self).__name__.removeprefix('Scripted')}")
-        reader = asyncio.create_task(self._read(requests))
+        reader = asyncio.create_task(self._read_all())
         try:
             end = await self._end
             async with self._one_writer:  # a message that is being written would break the end of the stream
@@ -69,7 +137,9 @@ class ScriptedStream:
             self.is_gone.set()
             self._transcript.note(f"{type(self).__name__.removeprefix('Scripted')} is closed")
         if end is not None:
-            await _refuse(self._context, *end)
+            code, reason, metadata = end
+            number: Any = grpc.StatusCode[code].value[0]
+            await self._link.refuse(number, code, reason, metadata)
 
     def end(self, code: str = "", reason: str = "", **metadata: str) -> None:
         """End the stream: in peace, or with this gRPC code and reason."""
@@ -83,23 +153,27 @@ class ScriptedStream:
         """Return the next request or item. Raises `NothingCame`."""
         try:
             async with asyncio.timeout(patience_s):
-                return await self.inbox.get()
+                found = await self.inbox.get()
         except TimeoutError:
             raise NothingCame(f"nothing came for {patience_s:g} s") from None
+        if isinstance(found, UnreadableMessage):
+            raise found
+        return found
 
     async def send(self, message: Any) -> None:
         """Send a message to the bot; to nowhere if the bot has closed the stream."""
         self._transcript.note_message(">", message)
         async with self._one_writer:
-            try:
-                await self._context.write(message)
-            except (asyncio.InvalidStateError, grpc.aio.BaseError, grpc.aio.AioRpcError):
-                self._transcript.note("the bot has closed the stream")
+            await self._link.write(message)
 
-    async def _read(self, requests: Any) -> None:
-        async for request in requests:
-            self._transcript.note_message("<", request)
-            await self.take_request(request)
+    async def _read_all(self) -> None:
+        try:
+            async for request in self._link.read_requests(self.request_type):
+                self._transcript.note_message("<", request)
+                await self.take_request(request)
+        except UnreadableMessage as error:
+            self._transcript.note(str(error))
+            self.inbox.put_nowait(error)
         if not self._end.done():
             self._end.set_result(None)
 
@@ -111,6 +185,8 @@ class ScriptedStream:
 class ScriptedLobby(ScriptedStream):
     """The lobby's end of an Attend stream. It welcomes the bot by itself."""
 
+    request_type = lobby_service_pb2.AttendRequest
+
     async def take_request(self, request: Any) -> None:
         """See `ScriptedStream`."""
         welcome = lobby_service_pb2.Welcome(bot=EXAMINED, max_matches=request.max_matches)
@@ -121,20 +197,12 @@ class ScriptedLobby(ScriptedStream):
 class ScriptedReferee(ScriptedStream):
     """The referee's end of a Play stream."""
 
+    request_type = play_service_pb2.PlayRequest
+
     async def take_request(self, request: Any) -> None:
         """See `ScriptedStream`."""
         for item in request.items:
             self.inbox.put_nowait(item)
-
-
-async def _refuse(context: Any, code: str, reason: str, metadata: dict[str, str]) -> None:
-    """End an RPC as the real server does."""
-    info = error_pb2.ErrorInfo(reason=reason, domain="seatwise", metadata=metadata)
-    detail = any_pb2.Any(type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString())
-    number: Any = grpc.StatusCode[code].value[0]
-    status = error_pb2.Status(code=number, message="as the doctor wants it", details=[detail])
-    trailing = (("grpc-status-details-bin", status.SerializeToString()),)
-    await context.abort(grpc.StatusCode[code], "as the doctor wants it", trailing_metadata=trailing)
 
 
 class ScriptedServer:
@@ -143,7 +211,7 @@ class ScriptedServer:
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self.address = ""
-        """HOST:PORT on loopback."""
+        """HOST:PORT on loopback, with the scheme ws:// for the door of WebSockets."""
         self.lobbies: asyncio.Queue[ScriptedLobby] = asyncio.Queue()
         self.referees: asyncio.Queue[ScriptedReferee] = asyncio.Queue()
 
@@ -162,26 +230,57 @@ class ScriptedServer:
         )
 
     async def _attend(self, requests: Any, context: Any) -> None:
-        stream = ScriptedLobby(context, self._transcript)
-        self.lobbies.put_nowait(stream)
-        await stream.serve(requests)
+        await self.serve_lobby(GrpcLink(requests, context))
 
     async def _play(self, requests: Any, context: Any) -> None:
-        stream = ScriptedReferee(context, self._transcript)
+        await self.serve_referee(GrpcLink(requests, context))
+
+    async def serve_lobby(self, link: StreamLink) -> None:
+        """Serve an Attend stream until its end."""
+        stream = ScriptedLobby(link, self._transcript)
+        self.lobbies.put_nowait(stream)
+        await stream.serve()
+
+    async def serve_referee(self, link: StreamLink) -> None:
+        """Serve a Play stream until its end."""
+        stream = ScriptedReferee(link, self._transcript)
         self.referees.put_nowait(stream)
-        await stream.serve(requests)
+        await stream.serve()
 
 
 @asynccontextmanager
-async def scripted_server(transcript: Transcript) -> AsyncIterator[ScriptedServer]:
-    """Serve on a free port of loopback as long as the context lasts."""
+async def scripted_server(transcript: Transcript, door: Door = Door.GRPC) -> AsyncIterator[ScriptedServer]:
+    """Serve on a free port of loopback as long as the context lasts. Raises `UsageError` where WebSockets are not installed."""
     scripted = ScriptedServer(transcript)
+    open_port = (
+        _open_grpc_port(scripted) if door is Door.GRPC else _open_web_socket_port(scripted, transcript)
+    )
+    async with open_port:
+        yield scripted
+
+
+@asynccontextmanager
+async def _open_grpc_port(scripted: ScriptedServer) -> AsyncIterator[None]:
     server = grpc.aio.server(options=[("grpc.http2.min_ping_interval_without_data_ms", 1000)])
     server.add_generic_rpc_handlers(scripted.handlers())
     port = server.add_insecure_port("127.0.0.1:0")
     scripted.address = f"127.0.0.1:{port}"
     await server.start()
     try:
-        yield scripted
+        yield
     finally:
         await server.stop(None)
+
+
+@asynccontextmanager
+async def _open_web_socket_port(scripted: ScriptedServer, transcript: Transcript) -> AsyncIterator[None]:
+    try:
+        from seatwise.doctor.scripted_socket import open_sockets
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "--door websocket needs the extra ws: pip install '.[ws]' in a clone of the repository"
+        ) from error
+    servers = {"/v1/attend": scripted.serve_lobby, "/v1/play": scripted.serve_referee}
+    async with open_sockets(servers, transcript.note) as port:
+        scripted.address = f"ws://127.0.0.1:{port}"
+        yield

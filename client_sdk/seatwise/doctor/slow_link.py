@@ -15,7 +15,8 @@ PAUSE_S: Final = 0.002
 @asynccontextmanager
 async def slow_link(address: str) -> AsyncIterator[str]:
     """Forward connections to this address as long as the context lasts. Yields the address of the proxy."""
-    host, _, port = address.rpartition(":")
+    scheme, separator, authority = address.rpartition("://")
+    host, _, port = authority.rpartition(":")
     pumps: set[asyncio.Task[None]] = set()
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -25,7 +26,7 @@ async def slow_link(address: str) -> AsyncIterator[str]:
 
     server = await asyncio.start_server(forward, "127.0.0.1", 0)
     try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"{scheme}{separator}127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for pump in pumps:
