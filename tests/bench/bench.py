@@ -25,6 +25,7 @@ import rest
 import rest_bots
 import rules
 import runs
+import sdk_moves
 import seating
 import storm
 import table
@@ -215,6 +216,7 @@ PARTS = (
     "matches beside wrong games from outside",
     "requests over HTTP beside gRPC",
     "bots over HTTP beside gRPC",
+    "what a move costs a bot",
     "a league of local bots",
     "a ladder's arithmetic",
 )
@@ -237,6 +239,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
         lambda: wrong_games.rows(quick=quick, data=data),
         lambda: rest.rows(quick=quick, data=data),
         lambda: rest_bots.rows(quick=quick, data=data),
+        lambda: sdk_moves.rows(quick=quick),
         league.rows,
         ladders.rows,
     )

@@ -19,6 +19,7 @@ from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc
 
 SDK_PROCESSES = 4
 SDK_BOTS = 16
+SEATS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,17 @@ def sdk_bots(seconds: float) -> tuple[float, float]:
         heard = [bot.hear() for bot in bots]
     rate = sum(each["rate"] for each in heard)
     return rate, sum(each["rate"] * each["cpu_us"] for each in heard) / max(1.0, rate)
+
+
+def sdk_moves(seconds: float, matches: int, *, by_web_socket: bool = False) -> dict[str, Any]:
+    """One process with four bots of so many matches each, alone on a server: what `sdk_bots` has found."""
+    with _server(None, "always") as (folder, told):
+        tokens = _register(told["address"], told["admin"])[:SEATS]
+        address = told["ws"] if by_web_socket else told["address"]
+        what = (address, *tokens, "--matches", matches, "--seconds", seconds, "--count")
+        with child("sdk_bots.py", *what, log=folder / "bots.log") as bots:
+            heard: dict[str, Any] = bots.hear()
+            return heard
 
 
 def fdatasync_ms(data: Path | None, times: int = 50) -> float:

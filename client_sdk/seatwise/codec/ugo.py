@@ -155,27 +155,36 @@ def decode_view(message: ugo_pb2.View) -> UgoView:
 
 
 def _decode_fields(message: ugo_pb2.View) -> UgoView:
+    """Return the view. A slice of a repeated field is a list, which Python reads several times as fast as the field."""
     return UgoView(
         seat=Seat(message.seat) if message.HasField("seat") else None,
         round=message.round,
         rounds=message.rounds,
         starter=Seat(message.starter),
-        hand=_decode_cards(message.hand),
-        hand_sizes=tuple(message.hand_sizes),
+        hand=_decode_cards(message.hand[:]),
+        hand_sizes=tuple(message.hand_sizes[:]),
         leader=Seat(message.leader),
-        trick=_decode_cards(message.trick),
-        legal_cards=_decode_cards(message.legal_cards),
-        won_cards=_decode_cards(message.won_cards),
+        trick=_decode_cards(message.trick[:]),
+        legal_cards=_decode_cards(message.legal_cards[:]),
+        won_cards=_decode_cards(message.won_cards[:]),
         arranger=Seat(message.arranger) if message.HasField("arranger") else None,
-        kingdoms=tuple(_known_kingdom(each.SerializeToString()) for each in message.kingdoms),
+        kingdoms=tuple(map(_known_kingdom, map(_kingdom_bytes, message.kingdoms[:]))),
         supply=message.supply,
-        points=tuple(tuple(each.points) for each in message.points),
-        tricks=tuple(_known_trick(each.SerializeToString()) for each in message.tricks),
-        last_round=tuple(_known_trick(each.SerializeToString()) for each in message.last_round),
+        points=tuple([tuple(each.points[:]) for each in message.points[:]]),
+        tricks=_decode_tricks(message.tricks[:]),
+        last_round=_decode_tricks(message.last_round[:]),
     )
 
 
+def _decode_tricks(messages: Iterable[ugo_pb2.Trick]) -> tuple[Trick, ...]:
+    return tuple(map(_known_trick, map(_trick_bytes, messages)))
+
+
 # Most tricks and kingdoms of a view were in the view before, with the same bytes. A view is decoded in a tenth of the time so.
+
+
+_trick_bytes: Final = ugo_pb2.Trick.SerializeToString
+_kingdom_bytes: Final = ugo_pb2.Kingdom.SerializeToString
 
 
 @lru_cache(maxsize=_KNOWN_PARTS)
