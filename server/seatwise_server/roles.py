@@ -122,7 +122,7 @@ class RefereeRole:
         )
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery, config.proxies)
         self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
-        self._takeover = Takeover(referee, store)
+        self._takeover = Takeover(referee.admission, store)
         self._common = common
 
     @property
@@ -156,7 +156,7 @@ class RefereeRole:
             **({"check address": check_announced_address(announced)} if announced else {}),
             "beat": self._heartbeats.run_heartbeat(),
             "orders": self._heartbeats.listen_for_orders(),
-            "take jobs": self.referee.take_jobs(),
+            "take jobs": self.referee.admission.take_jobs(),
             "takeovers": self._takeover.run_takeovers(),
             "handovers": self._takeover.listen_for_handovers(),
             "watch streams": self.referee.streams.watch_streams(),

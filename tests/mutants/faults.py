@@ -2409,7 +2409,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an old table takes the new one with it",
-        "server/seatwise_server/play/referee.py",
+        "server/seatwise_server/play/open_tables.py",
         "        if self.tables.get(table.name) is table:\n",
         "        if True:\n",
         ("tests/server/test_referee.py",),
@@ -2626,7 +2626,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "no-shows: a no-show of a match that is dealt counts at its end",
-        "server/seatwise_server/play/referee.py",
+        "server/seatwise_server/play/seat_notes.py",
         "        if any(not own.has_sat for own in table.match.position.seats):\n",
         "        if False:\n",
         ("tests/server/test_no_shows.py",),

@@ -44,7 +44,7 @@ class Interrupted(Delivery):
 async def at_work(store: Store, flusher: Flusher) -> Referee:
     """A referee that may speak, and has one match."""
     referee = new_referee(store, flusher)
-    await referee.open_match(await unowned(store))
+    await referee.admission.open_match(await unowned(store))
     return referee
 
 
@@ -76,7 +76,7 @@ async def unowned(store: Store, **meta: str) -> UnownedMatch:
 async def wait_until_released(referee: Referee) -> None:
     """Waits until the referee has no table any more: the journal answers first, and only then is work begun."""
     async with asyncio.timeout(30):
-        while referee.tables or referee._work._tasks:  # noqa: ASYNC110  # nobody tells
+        while referee.tables or referee.open_tables.work._tasks:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0.01)
 
 
@@ -87,7 +87,7 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
     [table] = referee.tables.values()
     table.void_match(VoidReason.ABORTED)
     await wait_until_released(referee)
-    assert (referee.tables, referee._jobs, await store.jobs.count_unfinished()) == ({}, {}, 0)
+    assert (referee.tables, referee.open_tables._jobs, await store.jobs.count_unfinished()) == ({}, {}, 0)
 
 
 async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store, flusher: Flusher) -> None:
@@ -96,7 +96,7 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
     new = referee.tables[match] = type(old)(
         old.match, 2, "a", old._queue._journal, old._standstills._lag, lambda _: None, lambda _: None
     )
-    referee._release_table(old)
+    referee.open_tables.release_table(old)
     assert (old.is_closed, new.is_closed, referee.tables) == (True, False, {match: new})
 
 
@@ -113,7 +113,7 @@ async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
         return owned
 
     monkeypatch.setattr(MatchClaims, "claim_match", claimed)
-    await referee.open_match(found)
+    await referee.admission.open_match(found)
     await wait_until_released(referee)
     meta = await store.matches.get_meta(match)
     assert meta is not None
@@ -127,11 +127,11 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
     monkeypatch.setattr(referee.lease, "holds", lambda: False)
     monkeypatch.setattr(Journal, "confirm_fence", gone)
     with pytest.raises(StoreUnavailable):
-        await referee.open_match(found)
-    assert not referee.has_match(found.job.match)
+        await referee.admission.open_match(found)
+    assert not referee.admission.has_match(found.job.match)
     monkeypatch.undo()
     fence = await store.journal.read_fence(found.job.match)
-    await referee.open_match(found._replace(fence=fence))
+    await referee.admission.open_match(found._replace(fence=fence))
     assert referee.ownership.owned_matches() == {found.job.match: 2}
     await referee.hand_over_matches()
 
@@ -145,9 +145,13 @@ async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_fr
 ) -> None:
     monkeypatch.setattr("seatwise_server.play.seat_offers.GIVE_BACK_S", 300.0)
     referee, found = new_referee(store, flusher), await unowned(store, format="seatwise.journal/99")
-    await referee.open_match(found)
-    await referee.open_match(found)
-    assert (referee.has_match(found.job.match), len(referee._leaving), referee.open_matches) == (True, 1, 0)
+    await referee.admission.open_match(found)
+    await referee.admission.open_match(found)
+    assert (
+        referee.admission.has_match(found.job.match),
+        len(referee.admission._leaving),
+        referee.admission.open_matches,
+    ) == (True, 1, 0)
     async with asyncio.timeout(30):
         await referee.hand_over_matches()
     assert await store.jobs.count_unfinished() == 1

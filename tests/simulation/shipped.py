@@ -59,7 +59,7 @@ class _Inhabitants:
             if slot.server.referee and slot.server.referee.referee.tables:
                 referee = slot.server.referee.referee
                 self._want(Referee, referee)
-                self._want(Flusher, referee._flusher, referee._journal._journal)
+                self._want(Flusher, referee.open_tables._flusher, referee.open_tables._journal._journal)
                 self._want(Store, referee._store)
                 self._want(SingleClient, referee._store.client)
                 self._want(Table, *referee.tables.values())

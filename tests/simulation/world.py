@@ -390,7 +390,7 @@ class World:
         assert server.referee
         referee = server.referee.referee
         left = {
-            "tables": list(referee.tables), "jobs": list(referee._jobs), "opening": list(referee._opening),
+            "tables": list(referee.tables), "jobs": list(referee.open_tables._jobs), "opening": list(referee.admission._opening),
             "held": list(server.flusher._tails), "appends": list(server.flusher._pending),
             "streams": list(referee.streams._streams),
         }  # fmt: skip

@@ -1,0 +1,200 @@
+"""The open tables of a referee, each from the claim of its match to the delivery."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+
+from seatwise_referee.ending import VoidReason
+from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.game_choice import kind_of_game
+from seatwise_server.play.command_queue import MatchJournal
+from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
+from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.lease import STORE_RETRY_S, Lease
+from seatwise_server.play.match_claims import MatchClaims, OwnedMatch
+from seatwise_server.play.match_logging import log_end, log_opened
+from seatwise_server.play.seat_notes import SeatNotes
+from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
+from seatwise_server.play.stream_registry import PlayStreams
+from seatwise_server.play.table import Table
+from seatwise_server.play.takeover import UnownedMatch
+from seatwise_server.play.transport_lag import TransportLag
+from seatwise_server.store import Fence, Flusher, Store
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.jobs import Job
+
+ANSWER_S = 0.01
+"""About as long as the journal takes to answer, in seconds."""
+
+
+class LeasedJournal:
+    """The journal, which counts as away while the lease does not hold, so that no bot's time runs out then."""
+
+    def __init__(self, journal: MatchJournal, lease: Lease) -> None:
+        self._journal = journal
+        self._lease = lease
+        self.append_entries = journal.append_entries
+
+    @property
+    def healthy(self) -> bool:
+        """See `MatchJournal`."""
+        return self._journal.healthy and self._lease.holds()
+
+
+class OpenTables:
+    """The open tables of one referee, with the jobs of their matches."""
+
+    def __init__(
+        self,
+        claims: MatchClaims,
+        offers: SeatOffers,
+        lease: Lease,
+        lag: EventLoopLag,
+        transport_lag: TransportLag,
+        streams: PlayStreams,
+    ) -> None:
+        self.tables: dict[str, Table] = {}
+        self.work = BackgroundTasks()
+        """Tasks that must finish before this referee stops."""
+        self.is_stopping = False
+        self._optional_work = BackgroundTasks()
+        """Tasks that need not finish."""
+        self._jobs: dict[str, Job] = {}
+        self._claims = claims
+        self._offers = offers
+        self._notes = SeatNotes(claims.store, claims.flusher, offers, self.work)
+        self._journal = LeasedJournal(claims.flusher, lease)
+        self._lag = lag
+        self._transport_lag = transport_lag
+        self._streams = streams
+
+    @property
+    def _store(self) -> Store:
+        return self._claims.store
+
+    @property
+    def _flusher(self) -> Flusher:
+        return self._claims.flusher
+
+    @property
+    def _delivery(self) -> Delivery:
+        return self._claims.delivery
+
+    def add_table(self, owned: OwnedMatch, unowned: UnownedMatch) -> Table:
+        """Adds a table for a match that was just claimed. Its clocks do not run yet."""
+        table = Table(
+            owned.match,
+            owned.epoch,
+            self._claims.owner,
+            self._journal,
+            self._lag,
+            self._on_match_over,
+            self._notes.on_dealt,
+            owned.journal,
+            self._notes.on_sit if owned.is_queued else None,
+            self._transport_lag,
+        )
+        self.tables[table.name] = table
+        self._jobs[table.name] = unowned.job
+        return table
+
+    def start_table(self, table: Table, unowned: UnownedMatch, owned: OwnedMatch) -> None:
+        """Starts the clocks of a table, and offers its seats to the bots."""
+        log_opened(table, unowned)
+        self.work.start_task(
+            self._offers.offer_new_owner(table, unowned, is_listed=owned.is_listed_as_seating)
+        )
+        asyncio.get_running_loop().call_later(LOBBY_LOOK_S, self._wait_for_lobbies, table.name, table.epoch)
+        table.start_clocks()
+        if owned.void:
+            table.void_match(owned.void)
+        else:
+            self.work.start_task(self._check_abort(table))
+
+    def release_table(self, table: Table) -> None:
+        """Removes this table; by now the match may be open again at another table."""
+        table.close_table()
+        if self.tables.get(table.name) is table:
+            self._flusher.drop_tail(table.name)
+            self._jobs.pop(table.name, None)
+            self.tables.pop(table.name, None)
+
+    async def stop_tables(self) -> None:
+        """Stops all matches here, and waits a short time for the work that must finish."""
+        self.is_stopping = True
+        for table in list(self.tables.values()):
+            table.stop_accepting()
+        self._optional_work.request_cancel()
+        await self._wait_for_journal()
+        await self.work.wait_for_all(STORE_RETRY_S * 4)
+
+    async def _wait_for_journal(self) -> None:
+        """Waits a short time for the journal's answers, so that its entries are acknowledged before the next
+        owner reads them.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + STORE_RETRY_S
+        while loop.time() < until:
+            if all(table.is_closed or table.match.is_over for table in self.tables.values()):
+                return
+            await asyncio.sleep(ANSWER_S)
+
+    async def _check_abort(self, table: Table) -> None:
+        """Voids the match if that was requested before it was open. Later requests arrive as orders."""
+        while not (table.is_closed or table.match.is_over):
+            with suppress(StoreUnavailable):
+                if await self._store.matches.is_to_be_aborted(table.name):
+                    table.void_match(VoidReason.ABORTED)
+                return
+            await asyncio.sleep(STORE_RETRY_S)
+
+    def _wait_for_lobbies(self, match: str, epoch: int) -> None:
+        """Starts to wait for lobbies if bots are missing; most tables have all their bots by now."""
+        table = self.tables.get(match)
+        if table and table.epoch == epoch and table.awaited_bots:
+            self._optional_work.start_task(self._offers.wait_for_lobbies(table))
+
+    def _on_match_over(self, table: Table) -> None:
+        """Called when the match's last entry is in the journal, or when the match is not ours any more."""
+        if table.is_fenced:
+            self._streams.cut_streams(table)
+        self.work.start_task(self._reclaim_match(table) if table.is_forgotten else self._deliver_match(table))
+
+    async def _reclaim_match(self, table: Table) -> None:
+        """Opens a match again whose last moves a failover has forgotten: this process has them, and writes them again."""
+        owned: OwnedMatch | None = None
+        while not self.is_stopping:
+            try:
+                owned = await self._claims.reclaim_match(table.match.setup, table.epoch)
+                kind = kind_of_game(table.match.setup.game)
+                job = Job(await self._store.jobs.push_job(table.name, kind=kind), table.name)
+                break
+            except StoreUnavailable:
+                await asyncio.sleep(STORE_RETRY_S)
+        if owned is None:
+            self.release_table(table)
+            return
+        fence = Fence(table.epoch, self._claims.owner, is_retired=False)
+        unowned = UnownedMatch(job, self._claims.owner, fence)
+        self.start_table(self.add_table(owned, unowned), unowned, owned)
+
+    async def _deliver_match(self, table: Table) -> None:
+        """Delivers the match, and retries until it is done: the journal has the result, so waiting loses nothing.
+
+        The bots are told when the record is stored: a bot that is told of the end can read the record.
+        """
+        setup, job = table.match.setup, self._jobs.get(table.name)
+        end: MatchEnd | None = None
+        while job and not table.is_fenced:
+            try:
+                end = end or end_of(setup, self._flusher.tail_entries(table.name))
+                announce = partial(table.updates.announce_end, end.message)
+                if await self._delivery.deliver_match(setup, table.epoch, self._claims.owner, end, announce):
+                    await self._store.jobs.finish_job(job.job_id)
+                    log_end(table, end.message)
+                break
+            except StoreUnavailable:
+                await asyncio.sleep(STORE_RETRY_S)
+        self.release_table(table)
