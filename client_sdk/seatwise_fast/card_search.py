@@ -17,7 +17,7 @@ _SEEDS: Final = 1 << 64
 
 
 class SearchReport(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     card: UgoCard
     iterations: int

@@ -1,4 +1,4 @@
-"""Sets a compiled table from the view of a seat. What the seat may not know stays empty."""
+"""Sets a compiled table from the view of a seat. All that the seat may not know stays empty."""
 
 from __future__ import annotations
 

@@ -213,6 +213,6 @@ def test_without_rich_there_are_plain_lines(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    monkeypatch.setattr("seatwise.cli.verify.PROGRESS_EVERY_S", -1.0)
+    monkeypatch.setattr("seatwise.cli.verify.READ_PROGRESS_EVERY_S", -1.0)
     assert main(["verify", str(records)]) == 1
     assert capsys.readouterr().err.startswith("verified ")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +35,6 @@ ONE_MEANING = {
     "NUMBER_FIELDS": "the fields of a time control that are one number",
     "PLAY_METHOD": "the gRPC method by which a bot plays",
     "POINTS": "the key of a view's points on the wire",
-    "PROGRESS_EVERY_S": "seconds between two lines of progress",
     "SEAT": "the encoded seats of a view",
     "T": "a type variable",
     "TEXTS": "the texts of all cards of a game",
@@ -43,6 +44,9 @@ ONE_MEANING = {
 A name with an underscore before it counts as the same name: a reader who searches for it finds both.
 """
 
+OF_EACH_GAME = {"HAND_SIZE"}
+"""Numbers that are a rule of one game, so each game has its own."""
+
 
 def test_constants_of_one_name_have_one_meaning() -> None:
     shared = {name: places for name, places in _constants().items() if len(places) > 1}
@@ -51,25 +55,42 @@ def test_constants_of_one_name_have_one_meaning() -> None:
     assert ONE_MEANING.keys() <= shared.keys(), "not shared by now: take them off the list"
 
 
+def test_numbers_of_one_name_are_equal() -> None:
+    found: dict[str, set[str]] = defaultdict(set)
+    for module in map(_parsed, _modules()):
+        for name, value in _values(module):
+            if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
+                found[name].add(repr(value.value))
+    differ = {name: sorted(values) for name, values in found.items() if len(values) > 1}
+    assert differ.keys() == OF_EACH_GAME, "rename one of them: " + repr(differ)
+
+
 def _constants() -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for folder in PRODUCT:
-        for path in (ROOT / folder).rglob("*.py"):
-            if "_pb2" not in path.name:
-                for name in _assigned(ast.parse(path.read_text())):
-                    found[name].append(str(path.relative_to(ROOT)))
+    for path in _modules():
+        for name in {name for name, _ in _values(_parsed(path))}:
+            found[name].append(str(path.relative_to(ROOT)))
     return found
 
 
-def _assigned(module: ast.Module) -> set[str]:
-    names: set[str] = set()
+def _modules() -> list[Path]:
+    return [path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py") if "_pb2" not in path.name]
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _values(module: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield each constant of a module, and the expression that it is."""
     for node in module.body:
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
+        if isinstance(node, ast.Assign):
+            named = [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.AnnAssign):
+            named = [(node.target, node.value)]
+        else:
+            continue
+        yield from (
+            (it.id.lstrip("_"), value) for it, value in named if isinstance(it, ast.Name) and it.id.isupper()
         )
-        names.update(it.id.lstrip("_") for it in targets if isinstance(it, ast.Name) and it.id.isupper())
-    return names

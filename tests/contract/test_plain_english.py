@@ -29,50 +29,27 @@ PAGES = sorted(
     [
         *ROOT.glob("*.md"),
         ROOT / "tests" / "README.md",
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "docs" / "rules").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
     ]
 )
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
 SDK = ROOT / "client_sdk" / "seatwise"
 REFEREE = ROOT / "referee" / "seatwise_referee"
 SERVER = ROOT / "server" / "seatwise_server"
-SERVER_FOLDERS = (
-    ".",
-    "cli",
-    "competition",
-    "competition/designs",
-    "competition/numeric",
-    "competition/ratings",
-    "competition/schedules",
-    "competition/standings",
-    "competition/statistics",
-    "embedded",
-    "ladder",
-    "league",
-    "league/report",
-    "lobby",
-    "play",
-    "rest",
-    "rpc",
-    "services",
-    "store",
-    "store/group_commit",
-    "store/redis",
-    "tls",
-    "ws",
+FAST = ROOT / "client_sdk" / "seatwise_fast"
+STARTERS = ROOT / "docs" / "starters"
+EXAMPLES = ROOT / "docs" / "examples"
+MODULES = sorted(
+    each
+    for folder in (SDK, FAST, REFEREE, SERVER, EXAMPLES)
+    for each in folder.rglob("*.py")
+    if "_pb2" not in each.name and each.parent.name != "v1"
 )
-"""Folders of the server whose docstrings and comments are plain. A folder joins them when its modules are rewritten."""
-MODULES = (
-    sorted(
-        each
-        for folder in (".", "cli", "codec", "kits", "link", "samples", "season")
-        for each in (SDK / folder).glob("*.py")
-    )
-    + sorted(REFEREE.rglob("*.py"))
-    + sorted(each for folder in SERVER_FOLDERS for each in (SERVER / folder).glob("*.py"))
+"""All modules of the product, and the examples. Their docstrings and comments are read; commands have help texts."""
+BRACED = sorted(
+    each for kind in ("cpp", "go", "hpp", "java", "mjs", "rs") for each in STARTERS.rglob(f"*.{kind}")
 )
-"""The modules that users import, and the modules behind them. Their docstrings and comments are read; commands have help texts."""
+"""The sources of bots in other languages. Their comments are read."""
 SCRIPTS = sorted((SERVER / "store" / "scripts").glob("*.lua"))
 """The scripts that Redis runs. Their comments are read."""
 COMMANDS = {
@@ -114,12 +91,13 @@ def paragraphs(text: str | None) -> list[str]:
 
 
 def everything() -> dict[str, list[Sentence]]:
-    """The sentences of pages, of comments of protos and scripts, of docstrings and of help texts, by the file."""
+    """The sentences of pages, of comments of protos and scripts, of docstrings and of help texts, by file."""
     pages = {named(page): sentences_of_markdown(page.read_text()) for page in PAGES}
     protos = {named(proto): sentences_of_comments(proto.read_text()) for proto in PROTOS}
     modules = {named(module): sentences_of_module(module.read_text()) for module in MODULES}
     scripts = {named(script): sentences_of_comments(script.read_text(), "--") for script in SCRIPTS}
-    found = pages | protos | modules | scripts
+    sources = {named(source): sentences_of_comments(source.read_text()) for source in BRACED}
+    found = pages | protos | modules | scripts | {name: read for name, read in sources.items() if read}
     for source, texts in helps():
         found.setdefault(named(source), []).extend(sentences_of_help(source, dict.fromkeys(texts)))
     return found
@@ -160,6 +138,13 @@ def test_every_page_has_sentences() -> None:
     assert {
         "README.md",
         "docs/protocol.md",
+        "docs/starters/cpp/bot.hpp",
+        "docs/starters/go/bot.go",
+        "docs/starters/java/src/main/java/starter/Bot.java",
+        "docs/starters/node/bot.mjs",
+        "docs/starters/rust/src/bot.rs",
+        "docs/examples/training/train.py",
+        "server/seatwise_server/pages/bot_clocks.py",
     } <= SENTENCES.keys()
     assert all(SENTENCES.values())
 

@@ -40,7 +40,7 @@ MOST_JOBS = 256
 MOST_FAULTS = 1_000
 """Printed of one file; of the others only how many there are."""
 
-PROGRESS_EVERY_S = 1.0
+READ_PROGRESS_EVERY_S = 1.0
 """Without a terminal, a line of progress so often."""
 
 
@@ -398,13 +398,13 @@ def _progress(total: int | None, *, is_quiet: bool) -> Iterator[Callable[[int], 
 def _plain_lines(total: int | None) -> Callable[[int], None]:
     from time import monotonic
 
-    done, due_s = 0, monotonic() + PROGRESS_EVERY_S
+    done, due_s = 0, monotonic() + READ_PROGRESS_EVERY_S
 
     def read(count: int) -> None:
         nonlocal done, due_s
         done += count
         if monotonic() >= due_s:
-            due_s = monotonic() + PROGRESS_EVERY_S
+            due_s = monotonic() + READ_PROGRESS_EVERY_S
             of = f" of {total >> 10}" if total else ""
             print(f"verified {done >> 10}{of} KiB", file=sys.stderr, flush=True)
 

@@ -9,6 +9,7 @@ from seatwise.result import Result
 from seatwise.v1 import match_pb2, play_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
+from seatwise_referee.match_state import MatchState
 
 _ENDINGS_BY_NUMBER: Final[dict[int, Ending]] = {
     match_pb2.Ending.Value(f"ENDING_{ending.name}"): ending for ending in Ending
@@ -39,6 +40,11 @@ def decode_result(message: match_pb2.Result, match: str, seat: Seat) -> Result:
 def decode_match_ended(message: play_service_pb2.MatchEnded, match: str, seat: Seat) -> Result:
     """Return the result of a match that is finished or voided, seen from a seat."""
     if not message.HasField("result"):
-        return Result(match=match, seat=seat, void_reason=message.void_reason or "VOIDED", seed=message.seed)
-    told = decode_result(message.result, match, seat)
-    return replace(told, seed=message.seed)
+        return Result(
+            match=match,
+            seat=seat,
+            void_reason=message.void_reason or MatchState.VOIDED.value,
+            seed=message.seed,
+        )
+    result = decode_result(message.result, match, seat)
+    return replace(result, seed=message.seed)

@@ -52,7 +52,7 @@ class DoctorCheck:
 
     name: str
     what: str
-    """What the bot must do, in a sentence."""
+    """The duty of the bot, in a sentence."""
 
     section: str
     """The section of docs/protocol.md."""
@@ -61,7 +61,7 @@ class DoctorCheck:
     """The line of that section which the check holds the bot to. It is quoted to the letter."""
 
     mend: str
-    """What to do if it fails."""
+    """The way to mend the bot if it fails."""
 
     run: CheckFunction
     needs: tuple[str, ...] = ()

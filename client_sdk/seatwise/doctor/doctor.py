@@ -62,7 +62,7 @@ class CheckResult:
     what: str
     outcome: CheckOutcome
     why: str
-    """What the bot did wrong; empty if it passed."""
+    """The mistake of the bot; empty if it passed."""
 
     mend: str
     see: str

@@ -85,7 +85,7 @@ class GrpcLink:
 
 
 class Transcript:
-    """What was said between the server and the bot, with the times."""
+    """The messages between the server and the bot, with their times."""
 
     def __init__(self) -> None:
         self._started_s = monotonic()

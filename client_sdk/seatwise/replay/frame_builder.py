@@ -42,7 +42,7 @@ def build_frames(
         setup: The match as it was created.
         entries: Its journal, or the beginning of it. The entries must be genuine: check a record first.
         viewpoint: `ALL_OPEN`, `SPECTATOR`, or the number of a seat. A frame holds only what that viewpoint may know.
-        hints: What house bots would play in each position; `None` for no hints.
+        hints: Finds the moves of house bots in each position; `None` for no hints.
 
     Returns:
         The frames in their order, at least one if the cards are dealt.
@@ -69,7 +69,7 @@ class FrameBuilder:
         self._seats = tuple(map(Seat, range(len(setup.bots))))
         self._position = first_position(setup)
         self._last: tuple[TableFacts, tuple[Json, ...]] | None = None
-        """What lies on the table when the match is over: all of it, and what each seat holds."""
+        """The table when the match is over: all that lies open, and what each seat holds."""
         self._used_ms = [0] * len(setup.bots)
         self._longest_ms = [0] * len(setup.bots)
 

@@ -15,10 +15,10 @@ SPECTATOR: Final = "spectator"
 """The viewpoint that sees only what lies open."""
 
 Viewpoint: TypeAlias = Seat | int | Literal["all", "spectator"]
-"""What a reader may see: all, what lies open, or what the bot of one seat knew."""
+"""The limit of what a reader may see: all, what lies open, or what the bot of one seat knew."""
 
 TableFacts: TypeAlias = Mapping[str, Any]
-"""What lies open, as the game writes it. Where a game has them, `round` is the number of the round, from 1, `rounds` is
+"""All that lies open, as the game writes it. Where a game has them, `round` is the number of the round, from 1, `rounds` is
 how many the match has, and `points` are the points of each finished round, by seat.
 """
 
@@ -42,7 +42,7 @@ class SeatTimes:
     """The times of one seat so far, in milliseconds."""
 
     bank_ms: int
-    """What its bank has left."""
+    """The rest of its bank."""
 
     used_ms: int
     """The sum of all its charges."""
@@ -88,7 +88,7 @@ class Frame:
     """The points of all finished rounds, by seat."""
 
     table: TableFacts
-    """What lies open, as the game writes it."""
+    """All that lies open, as the game writes it."""
 
     own: tuple[Json, ...]
     """By seat, what that seat alone may know, such as its hand; `None` if the viewpoint may not know it."""

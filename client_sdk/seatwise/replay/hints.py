@@ -1,4 +1,4 @@
-"""What a sample bot would play in a position, for authors who look for the mistake of their own bot."""
+"""The moves of a sample bot in a position, for authors who look for the mistake of their own bot."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class MatchReplay:
     """The bots by seat, each as bots/{bot}/versions/{version}."""
 
     viewpoint: Viewpoint
-    """What the frames show."""
+    """The viewpoint of all frames."""
 
     frames: tuple[Frame, ...]
     """The positions, one for each step."""

@@ -23,7 +23,7 @@ _KEYS: Final = {
     b"\x1b[F": "last", b"\x1b[4~": "last", b"\x1bOF": "last", b"G": "last",
     b"a": "all", b"s": "spectator", b"q": "quit", b"\x1b": "quit", b"\x03": "quit", b"\x04": "quit", b"": "quit",
 }  # fmt: skip
-"""What each key does, by the bytes that terminals send for it."""
+"""The action of each key, by the bytes that terminals send for it."""
 
 
 class Stepper:

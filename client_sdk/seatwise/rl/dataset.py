@@ -31,13 +31,13 @@ class UgoDataset(NamedTuple):
     """One row for each move that a bot made in time, in the order of the records."""
 
     observations: NDArray[np.int8]
-    """What the seat saw: (moves, size), as `encode_view` writes it."""
+    """The views of the seat: (moves, size), as `encode_view` writes it."""
 
     masks: NDArray[np.bool_]
     """Which actions were legal: (moves, 69)."""
 
     actions: NDArray[np.int64]
-    """What it did."""
+    """The actions that it chose."""
 
     seats: NDArray[np.int8]
     points: NDArray[np.int32]

@@ -41,9 +41,10 @@ def observation_layout(seats: int) -> dict[str, slice]:
         - `hand`: the own cards.
         - `played/P`, `trick/P`: the cards that place P has played in this round, and those on the table.
         - `won`: the cards that the winner of the last trick must lay.
-        - `tops/P`: for each section 0 if it is empty, or 1 + the value on top (5 x 10); `colours/P`: the colour of
-          each section (5 x 5); `farmers/P`: their number (10); `missing/P`: the colours that this seat has shown not
-          to hold; `points/P`: the points of all finished rounds.
+        - `tops/P`: for each section 0 if it is empty, or 1 + the value on top (5 x 10).
+        - `colours/P`: the colour of each section (5 x 5); `farmers/P`: their number (10).
+        - `missing/P`: the colours that this seat has shown not to hold.
+        - `points/P`: the points of all finished rounds.
         - `supply`: 0 to 12 farmers, 12 for more; `rounds_left`: rounds after this one.
         - `leader`, `asked`: the place that leads the trick, or lays its cards; the place that is asked.
         - `laying`: whether won cards are being laid.

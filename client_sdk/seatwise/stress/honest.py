@@ -28,7 +28,7 @@ OPEN_STATES: Final = ("STATE_WAITING", "STATE_SEATING", "STATE_RUNNING")
 
 @dataclass(slots=True)
 class Felt:
-    """What the honest bots felt in one phase."""
+    """The delays and losses of the honest bots in one phase."""
 
     steps_ms: list[float] = field(default_factory=list)
     """From the answer of one bot to the next question of its match, in milliseconds."""

@@ -37,7 +37,7 @@ OnPhase = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class StressPlan:
-    """What is to be done. Raises `UsageError` if it is not allowed or makes no sense."""
+    """The target and the extent of a run. Raises `UsageError` if it is not allowed or makes no sense."""
 
     address: str
     """The address for gRPC of a server on this machine, or of any server with a permit of it."""
@@ -81,7 +81,7 @@ def check_stress_address(address: str, permit: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class StressReport:
-    """What the honest bots felt, by phase, and what the hostile ones did."""
+    """The delays of the honest bots, by phase, and the deeds of the hostile ones."""
 
     seconds: float
     """The length of each phase."""

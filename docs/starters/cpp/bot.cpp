@@ -5,7 +5,7 @@
 
 using Clock = std::chrono::steady_clock;
 
-// What is to be done in the bot's thread, by the time at which it is due.
+// The work of the bot's thread, by the time at which it is due.
 struct Bot::WorkQueue {
     std::mutex mutex;
     std::condition_variable news;

@@ -15,7 +15,7 @@
 #include "seat.hpp"
 #include "stream.hpp"
 
-// What the bot is asked to do.
+// The task of the bot.
 struct Plan {
     Target lobby;
     std::vector<std::string> queues;

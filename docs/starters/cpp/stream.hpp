@@ -12,7 +12,7 @@
 #include "json.hpp"
 #include "websocket.hpp"
 
-// What the bot may tell a server, and whom it trusts.
+// The secrets that the bot may tell a server, and the authority that it trusts.
 struct Credentials {
     std::string token;
     std::string ca_file;
@@ -21,7 +21,7 @@ struct Credentials {
 
 class Stream {
 public:
-    // What its owner hears. Each is called in the bot's thread: `post` brings it there.
+    // The events that its owner hears. Each is called in the bot's thread: `post` brings it there.
     struct Owner {
         std::function<void()> handle_opened;
         std::function<void(Json)> handle_message;

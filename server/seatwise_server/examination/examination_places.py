@@ -40,7 +40,7 @@ class ExaminationPlaces:
 
 
 class _HeldPlace:
-    """A place that is given back once, by whoever comes first."""
+    """A place that is given back once, by the first caller."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self._places = places

@@ -14,7 +14,7 @@ EXAMINATION_PREFIX = "matches/examination-"
 PING_BASE = 1 << 40
 """Added to the numbers of pings of an examination, so that they differ from those that measure the distance of the bot."""
 MOST_UNCHECKED_ITEMS = 1024
-"""The most items of a bot that wait for a check. What comes beyond is dropped."""
+"""The most items of a bot that wait for a check. Further ones are dropped."""
 
 
 class ExaminedAttendance(Protocol):

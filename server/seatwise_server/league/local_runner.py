@@ -116,7 +116,7 @@ class LocalRunner:
             kind = (failure["bot"], failure["place"])
             if kind not in self._failures:
                 self._failures.add(kind)
-                self.screen.tell(failure["text"])
+                self.screen.print_message(failure["text"])
         self.screen.show(self)
 
 

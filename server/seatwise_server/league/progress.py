@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
+from seatwise.cli.progress import PROGRESS_EVERY_S
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 
-PROGRESS_EVERY_S = 5.0
-"""Seconds between two lines of progress."""
 BAR_EVERY_S = 0.2
 """Seconds between two updates of the bar. In a season of thousands of matches, computing its length takes milliseconds."""
-KNOWN_AFTER = 4
+MATCHES_BEFORE_ESTIMATE = 4
 """The number of matches of this run after which its pace is used for an estimate."""
 
 
@@ -45,7 +44,7 @@ class Screen:
 
     show: Callable[[SeasonProgress], None]
     """Shows the progress."""
-    tell: Callable[[str], None]
+    print_message: Callable[[str], None]
     """Shows a message."""
 
 
@@ -63,7 +62,7 @@ class Pace:
         """Return one line: the progress of the season, its pace, and the estimated time left."""
         done, total = count_done(runner), runner.schedule.expected_matches(runner.so_far)
         parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
-        if runner.played >= KNOWN_AFTER and done < total:
+        if runner.played >= MATCHES_BEFORE_ESTIMATE and done < total:
             parts.append(f"{_format_duration((total - done) / self.per_s(runner.played))} left")
         if runner.waits_for:
             parts.append(f"waiting for {', '.join(sorted(runner.waits_for))} to attend")
@@ -87,8 +86,8 @@ def show_progress(is_quiet: bool) -> Iterator[Screen]:
         yield Screen(_make_line_display(), _print_line)
 
 
-def _print_line(told: str) -> None:
-    print(told, file=sys.stderr, flush=True)
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _make_line_display() -> Callable[[SeasonProgress], None]:
@@ -127,7 +126,7 @@ def _show_bar() -> Iterator[Screen]:
                 task, total=total, completed=count_done(runner), description=pace.describe_progress(runner)
             )
 
-        yield Screen(_limit_rate(BAR_EVERY_S, show), lambda told: bar.console.print(told, markup=False))
+        yield Screen(_limit_rate(BAR_EVERY_S, show), lambda text: bar.console.print(text, markup=False))
 
 
 def _format_duration(seconds: float) -> str:

@@ -92,7 +92,7 @@ async def play_league(league: League, results: Path, where: LeagueServer, screen
             book,
             results / "logs",
             tables,
-            screen.tell,
+            screen.print_message,
             Security.resolve_options(**where.security),
         )
         await stack.enter_async_context(players)

@@ -1,4 +1,4 @@
-"""What referees charged a bot in its newest matches, for the page of the bot. It is read from the records."""
+"""The times that referees charged a bot in its newest matches, for the page of the bot. It is read from the records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT_CLOCKS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class SeatClock:
-    """What one seat of a match was charged."""
+    """The times that one seat of a match was charged."""
 
     charged_ms: tuple[int, ...]
     """Of each answer, in milliseconds."""

@@ -31,7 +31,7 @@ class DueMatch:
 
 @dataclass(frozen=True, slots=True)
 class LeagueSchedule:
-    """What is still to be played."""
+    """The matches that are still to be played."""
 
     expected: int
     """How many matches the season has, as far as is known now."""
@@ -39,7 +39,7 @@ class LeagueSchedule:
     byes: tuple[tuple[int, str], ...]
     """Rounds and the bots that sit out."""
     verdict: str = ""
-    """What the test says, if the league is a test of A against B."""
+    """The verdict of the test, if the league is a test of A against B."""
 
 
 def plan_league(

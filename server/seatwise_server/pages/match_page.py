@@ -33,7 +33,7 @@ class KeptReplay:
 
     replay: MatchReplay
     json: bytes
-    """What the viewer in the browser takes."""
+    """The replay as the viewer in the browser reads it."""
 
 
 class MatchPage:

@@ -70,7 +70,7 @@ def _correct_by_house(
         return None
     results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
     who, where = PAR_BOTS[league.game], "at the same seat of the same deal"
-    if not _has_playouts(league):
+    if not has_playouts(league):
         part = PAR_COEFFICIENT if league.statistics_version == 1 else fit_par_coefficient(results)
         return _make_corrected(
             results, correct_by_par(results, part), f"{part:.2g} of the score of {who} {where}"
@@ -82,7 +82,8 @@ def _correct_by_house(
     return _make_corrected(results, correct_by_measures(results, measures, parts), how)
 
 
-def _has_playouts(league: League) -> bool:
+def has_playouts(league: League) -> bool:
+    """Return whether the page of the league corrects by playouts, too."""
     return league.statistics_version > 2 and league.game in PLAYOUT_MODULES
 
 
@@ -90,7 +91,7 @@ def _deal_share(league: League, by_house: Corrected | None) -> float:
     """Return the deal's share of the variance that is left."""
     if by_house is None:
         return DEAL_VARIANCE_SHARE
-    return DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS if _has_playouts(league) else DEAL_VARIANCE_SHARE_AFTER_PAR
+    return DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS if has_playouts(league) else DEAL_VARIANCE_SHARE_AFTER_PAR
 
 
 def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
