@@ -35,8 +35,10 @@ class Missing(Exception):
 
 
 def dockerfile(folder: Path) -> Iterator[str]:
-    """Yields what hadolint reports."""
+    """Yields what hadolint reports, and a default base without a version, which it does not see in an argument."""
     yield from _complaints([_tool("hadolint"), "--no-color", folder / "Dockerfile"])
+    if not re.search(r"^ARG BASE=[^\s:]+:(?!latest)\S+$", (folder / "Dockerfile").read_text(), re.MULTILINE):
+        yield "Dockerfile: the default of BASE names no version"
 
 
 def compose(folder: Path) -> Iterator[str]:

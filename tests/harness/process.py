@@ -94,7 +94,7 @@ class ServerProcess:
         kept = ["--http-port", self.http_address.rpartition(":")[2]] if self.http_address else []
         house = [] if "--guests" in self.args else ["--no-house-bots"]  # guests play against house bots
         options = [*where, *house, *http, *self.args, *kept]
-        command = [sys.executable, "-c", self.before + _SERVE, *options]
+        command = self.command_with(options)
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(
@@ -110,6 +110,10 @@ class ServerProcess:
         told = started[-1] if started else {}
         self.ws_address = told.get("ws_address", "")  # the previous release has none
         self.http_address = told.get("http_address", "")
+
+    def command_with(self, options: list[str]) -> list[str]:
+        """The command that starts the server with these options of `seatwise serve`."""
+        return [sys.executable, "-c", self.before + _SERVE, *options]
 
     def signal(self, number: signal.Signals) -> None:
         """To the server."""

@@ -27,7 +27,7 @@ _spec.loader.exec_module(check)
 
 BROKEN = [
     ("Dockerfile", "Dockerfile", "COPY proto proto", "COPY proto proto extra"),
-    ("Dockerfile", "Dockerfile", "FROM python:3.13-slim AS build", "FROM python AS build"),
+    ("Dockerfile", "Dockerfile", "ARG BASE=python:3.13-slim", "ARG BASE=python"),
     ("compose.yaml", "compose.yaml", "    command: [redis-server", "    comand: [redis-server"),
     ("compose.yaml", "compose.yaml", 'volumes: ["redis:/data"', 'volumes: ["reddis:/data"'),
     ("kubernetes/", "kubernetes/referee.yaml", "  serviceName:", "  servicename:"),
