@@ -37,7 +37,7 @@ class Door(StrEnum):
 
 
 class StreamLink(Protocol):
-    """What carries the messages of one stream."""
+    """Carries the messages of one stream."""
 
     metadata: dict[str, str]
 

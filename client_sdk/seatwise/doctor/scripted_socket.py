@@ -180,7 +180,7 @@ async def open_sockets(
     """Take WebSockets on a free port of loopback as long as the context lasts. Yields the port.
 
     Args:
-        servers: Who serves the sockets of each path.
+        servers: The server of the sockets of each path.
         note: A function that is told of each upgrade that is refused.
     """
     sockets: list[ScriptedSocket] = []
