@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from operator import mul
 
+from seatwise_server.competition.numeric.addition import add_up
+
 Vector = list[float]
 Matrix = list[Vector]
 """Rows of equal length."""
@@ -22,7 +24,7 @@ def zero_matrix(size: int) -> Matrix:
 
 def dot_product(one: Sequence[float], other: Sequence[float]) -> float:
     """Return the sum of products. The longer vector is cut to the length of the other."""
-    total: float = sum(map(mul, one, other))
+    total: float = add_up(map(mul, one, other))
     return total
 
 

@@ -22,6 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.linalg import Vector
 from seatwise_server.competition.numeric.ordered_arrays import (
     FloatArray,
@@ -83,9 +84,9 @@ def measure_design_effects(seen: Comparisons, strengths: Vector) -> Vector:
         counts = np.repeat(residuals.counts, residuals.sizes)
         add_in_order(observed, residuals.bots, counts * residuals.sums * residuals.sums)
         _add_model_variances(modelled, clusters, strengths)
-    if not sum(modelled.tolist()):
+    if not add_up(modelled.tolist()):
         return [1.0] * len(strengths)
-    pooled = sum(observed.tolist()) / sum(modelled.tolist())
+    pooled = add_up(observed.tolist()) / add_up(modelled.tolist())
     both = zip(observed.tolist(), modelled.tolist(), strict=True)
     return [max(pooled, own / model if model else 0.0) for own, model in both]
 

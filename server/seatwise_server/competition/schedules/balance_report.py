@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.schedules.seat_balance import DistanceCounts, SeatCounts
 
 
@@ -66,7 +67,7 @@ def measure_balance(entrants: Sequence[str], tables: Sequence[Sequence[str]]) ->
 
 def _measure_spread(what: str, counts: Iterable[int]) -> Spread:
     values = list(counts) or [0]
-    ideal = sum(values) / len(values)
+    ideal = add_up(values) / len(values)
     return Spread(
-        what, min(values), max(values), ideal, sum(abs(each - ideal) for each in values) / len(values)
+        what, min(values), max(values), ideal, add_up(abs(each - ideal) for each in values) / len(values)
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.standings.played_season import PlayedSeason
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, TIE_BREAKS
 
@@ -106,7 +107,7 @@ def _build_row(
         matches=season.match_counts[bot],
         points=_mean_or_zero(season.points_by_bot.get(bot, [])),
         score=_mean_or_zero(season.scores_by_bot.get(bot, [])),
-        wins=sum(season.wins_by_bot.get(bot, ())),
+        wins=add_up(season.wins_by_bot.get(bot, ())),
         byes=season.byes.get(bot, 0),
         forfeits=season.count_forfeits(bot),
         resigned=season.ending_counts[bot, "RESIGNED"],
@@ -115,4 +116,4 @@ def _build_row(
 
 
 def _mean_or_zero(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    return add_up(values) / len(values) if values else 0.0

@@ -8,6 +8,7 @@ from typing import Final
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 
 BYE_SCORE: Final = 1.0
 """The score of a bye, the same as that of a win. A bye gives no points: means of points are over matches alone."""
@@ -45,7 +46,7 @@ def match_scores(result: LoggedResult) -> tuple[float, ...]:
     """Return by seat the share of the other seats that it finished ahead of. The ranks of the result decide."""
     others = len(result.ranks) - 1
     return tuple(
-        sum((own < other) + (own == other) / 2 for other in _other_ranks(result.ranks, seat)) / others
+        add_up((own < other) + (own == other) / 2 for other in _other_ranks(result.ranks, seat)) / others
         if others
         else 0.5
         for seat, own in enumerate(result.ranks)
@@ -68,4 +69,4 @@ def table_scores(results: Sequence[LoggedResult]) -> dict[str, TableScore]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return add_up(values) / len(values)

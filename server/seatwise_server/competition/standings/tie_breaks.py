@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.standings.played_season import PlayedSeason
 
 TieBreak = Callable[[PlayedSeason, str, Sequence[str]], float]
@@ -57,7 +58,7 @@ def count_wins(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 
     "Number of wins" (WIN) of FIDE, C.07 article 7.1, but a bye is no win here.
     """
-    return sum(season.wins_by_bot.get(bot, ()))
+    return add_up(season.wins_by_bot.get(bot, ()))
 
 
 def mean_buchholz(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
@@ -120,4 +121,4 @@ def _ranks_of_bot(result: LoggedResult, bot: str) -> list[int]:
 
 
 def _mean(values: Sequence[float] | None) -> float:
-    return sum(values) / len(values) if values else MEAN_OF_NOTHING
+    return add_up(values) / len(values) if values else MEAN_OF_NOTHING

@@ -13,6 +13,7 @@ from random import Random
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
     SeatValues,
@@ -74,7 +75,7 @@ def _sum_by_deal(results: Sequence[LoggedResult], values: SeatValues, bots: Sequ
     for result, own in zip(results, values, strict=True):
         for bot, value in zip(result.bots, own, strict=True):
             sums[deal_name(result)][number[bot]].append(value)
-    return [[(bot, sum(found), len(found)) for bot, found in deal.items()] for deal in sums.values()]
+    return [[(bot, add_up(found), len(found)) for bot, found in deal.items()] for deal in sums.values()]
 
 
 def _order_by_mean(deals: Sequence[DealSums], bots: int) -> list[int]:

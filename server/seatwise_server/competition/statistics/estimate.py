@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.student_t import (
     CONFIDENCE,
     half_width_errors,
@@ -51,7 +52,7 @@ def estimate_mean(values: Iterable[tuple[str, float]]) -> Estimate:
     found = list(values)
     if not found:
         raise ValueError("no values")
-    mean = sum(value for _, value in found) / len(found)
+    mean = add_up(value for _, value in found) / len(found)
     adds: dict[str, float] = defaultdict(float)
     for deal, value in found:
         adds[deal] += (value - mean) / len(found)
@@ -65,7 +66,7 @@ def build_estimate(value: float, adds: Iterable[float], clusters: int, factor: f
     """
     if clusters < 2:
         return Estimate(value, -math.inf, math.inf, math.inf, clusters)
-    square = sum(each * each for each in adds)
+    square = add_up(each * each for each in adds)
     error = math.sqrt(square * factor * clusters / (clusters - 1))
     half = half_width_errors(clusters - 1) * error
     return Estimate(value, value - half, value + half, error, clusters)

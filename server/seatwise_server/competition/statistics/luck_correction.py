@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.linalg import dot_product, invert_matrix
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.residual_variance import RIDGE, seat_residuals
@@ -100,11 +101,11 @@ def fit_par_coefficient(results: Sequence[LoggedResult]) -> float:
         for own, luck in zip(points, pars, strict=True)
         for point, par in zip(own, luck, strict=True)
     ]
-    squares = sum(par * par for _, par in both)
+    squares = add_up(par * par for _, par in both)
     if not squares:
         return PAR_COEFFICIENT
     prior = PAR_PRIOR_DEALS * squares / len({deal_name(result) for result in known})
-    return (sum(point * par for point, par in both) + prior * PAR_COEFFICIENT) / (squares + prior)
+    return (add_up(point * par for point, par in both) + prior * PAR_COEFFICIENT) / (squares + prior)
 
 
 def fit_luck_parts(
@@ -147,7 +148,7 @@ def correct_by_measures(
     """Subtract a part of each measure's distance from its mean at that seat."""
     luck = [
         tuple(
-            sum(part * value for part, value in zip(parts, at_seat, strict=True))
+            add_up(part * value for part, value in zip(parts, at_seat, strict=True))
             for at_seat in zip(*match, strict=True)
         )
         for match in zip(*measures, strict=True)
@@ -228,7 +229,7 @@ def shifts_by_deal(
     count = sum(map(len, above))
     shifts: dict[str, float] = defaultdict(float)
     for result, off in zip(results, above, strict=True):
-        shifts[deal_name(result)] += coefficient * sum(off) / count
+        shifts[deal_name(result)] += coefficient * add_up(off) / count
     return shifts
 
 
@@ -254,7 +255,7 @@ def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints)
 def _sum_squared_residuals(results: Sequence[LoggedResult], values: SeatValues) -> float:
     """Return the sum of squares of the part that bots, opponents and seats do not explain."""
     left, _ = seat_residuals(results, subtract_seat_means(values, [True] * len(results)))
-    return sum(value * value for own in left for value in own)
+    return add_up(value * value for own in left for value in own)
 
 
 def _seat_means(values: Iterable[tuple[int, int, float]]) -> dict[tuple[int, int], float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
     part_to_subtract,
@@ -53,7 +54,7 @@ def _shifts_after_correction(
     results: Sequence[LoggedResult], points: CorrectedPoints, parts: Sequence[float], field_size: int
 ) -> dict[str, float]:
     """Return what each deal still contributes to all bots. The part that was subtracted comes back with the season's mean."""
-    part = sum(parts) / max(len(parts), 1)
+    part = add_up(parts) / max(len(parts), 1)
     kept = (1 - part) / (1 + part / max(field_size - 1, 1))
     whole = shifts_by_deal(
         results, subtract_seat_means(uncorrected_points(results).values, [True] * len(results)), 1.0

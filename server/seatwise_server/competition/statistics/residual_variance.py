@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.linalg import Vector, dot_product, solve_system, zero_matrix
 
 RIDGE: Final = 1e-9
@@ -42,7 +43,7 @@ def seat_residuals(
     design = _make_design(tuple(result.bots for result in results))
     parts = _fit_effects(design, values)
     left = [
-        tuple(value - sum(parts[part] for part in seat) for seat, value in zip(table, own, strict=True))
+        tuple(value - add_up(parts[part] for part in seat) for seat, value in zip(table, own, strict=True))
         for table, own in zip(design.seats, values, strict=True)
     ]
     count = sum(map(len, left))

@@ -14,6 +14,7 @@ from itertools import combinations
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.linalg import Vector, solve_system
 
 
@@ -55,7 +56,7 @@ def _center_points(result: LoggedResult) -> Vector:
 
 def center_values(values: Sequence[float]) -> Vector:
     """Return each value minus their mean."""
-    mean = sum(values) / len(values)
+    mean = add_up(values) / len(values)
     return [value - mean for value in values]
 
 

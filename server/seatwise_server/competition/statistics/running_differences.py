@@ -13,6 +13,7 @@ from itertools import permutations
 
 from seatwise.anytime_mean import AnytimeMean
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.luck_correction import deal_name
 
@@ -31,7 +32,7 @@ def follow_differences(
     """
     found: dict[tuple[str, str], AnytimeMean] = defaultdict(AnytimeMean)
     for points in _list_units(results, due, by_round=by_round):
-        means = {bot: sum(own) / len(own) for bot, own in points.items()}
+        means = {bot: add_up(own) / len(own) for bot, own in points.items()}
         for bot, other in permutations(means, 2):
             found[bot, other].add_number(means[bot] - means[other])
     return dict(found)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.statistics.estimate import Estimate, build_estimate, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
@@ -52,7 +53,7 @@ def estimate_entrant_means(
             adds[bot][deal_name(result)] += chance
     return {
         bot: build_estimate(
-            sum(values) / len(values),
+            add_up(values) / len(values),
             _deal_contributions(adds[bot], len(values), points),
             len(adds[bot]),
             factor,
@@ -95,7 +96,7 @@ def estimate_differences(
 def _estimate_difference(pieces: Sequence[tuple[float, float]], factor: float) -> Estimate:
     """Estimate a difference from (difference, chance in it) by deal."""
     count = len(pieces)
-    mean, off = (sum(each) / count for each in zip(*pieces, strict=True))
+    mean, off = (add_up(each) / count for each in zip(*pieces, strict=True))
     return build_estimate(mean, ((chance - off) / count for _, chance in pieces), count, factor)
 
 
@@ -105,7 +106,9 @@ def _means_by_deal(results: Sequence[LoggedResult], values: SeatValues) -> dict[
     for result, own in zip(results, values, strict=True):
         for bot, value in zip(result.bots, own, strict=True):
             found[deal_name(result)][bot].append(value)
-    return {deal: {bot: sum(each) / len(each) for bot, each in bots.items()} for deal, bots in found.items()}
+    return {
+        deal: {bot: add_up(each) / len(each) for bot, each in bots.items()} for deal, bots in found.items()
+    }
 
 
 def compare_pairs(

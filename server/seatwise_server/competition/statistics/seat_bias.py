@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, chi_square_tail
 from seatwise_server.competition.statistics.residuals import MatchResiduals
 
@@ -40,9 +41,9 @@ def find_seat_bias(played: Sequence[MatchResiduals]) -> tuple[SeatBias, ...]:
 
 def _measure_size(size: int, sheets: Sequence[MatchResiduals]) -> SeatBias:
     pieces = _sum_by_deal(size, sheets)
-    sums = [sum(column) for column in zip(*pieces, strict=True)]
-    scatter = sum(value * value for piece in pieces for value in piece) / (size - 1)
-    value = sum(total * total for total in sums) / scatter if scatter else 0.0
+    sums = [add_up(column) for column in zip(*pieces, strict=True)]
+    scatter = add_up(value * value for piece in pieces for value in piece) / (size - 1)
+    value = add_up(total * total for total in sums) / scatter if scatter else 0.0
     return SeatBias(
         len(sheets), tuple(total / len(sheets) for total in sums), chi_square_tail(value, size - 1)
     )

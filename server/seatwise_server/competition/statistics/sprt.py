@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatwise_server.competition.numeric.addition import add_up
+
 UNSEEN_COUNT: Final = 1e-3
 """The count of an outcome that has not occurred, so that no likelihood is 0."""
 
@@ -108,11 +110,11 @@ def outcome_log_ratio(counts: Sequence[int], elos: tuple[float, float]) -> float
     `counts` has three kinds for matches (loss, draw, win), or five for pairs of matches.
     """
     seen = [max(float(count), UNSEEN_COUNT) for count in counts]
-    total = sum(seen)
+    total = add_up(seen)
     shares = [count / total for count in seen]
     values = [step / (len(counts) - 1) for step in range(len(counts))]
     first, second = (_likeliest_tilts(shares, values, expected_score(elo)) for elo in elos)
-    return total * sum(
+    return total * add_up(
         share * math.log(low / high) for share, low, high in zip(shares, first, second, strict=True)
     )
 
@@ -121,7 +123,7 @@ def _likeliest_tilts(shares: Sequence[float], values: Sequence[float], mean: flo
     """Return the tilts 1 + t (value - mean). The likeliest shares with this mean are the observed ones, divided by them."""
 
     def pull(tilt: float) -> float:
-        return sum(
+        return add_up(
             share * (value - mean) / (1 + tilt * (value - mean))
             for share, value in zip(shares, values, strict=True)
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.clock_bias import TimedAnswer, TimeReports, match_reports
@@ -117,7 +118,7 @@ class Facts:
 
 
 def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
-    means = tuple(sum(each) / len(each) if each else None for each in points)
+    means = tuple(add_up(each) / len(each) if each else None for each in points)
     return SeatRow(name, tuple(map(len, points)), means)
 
 

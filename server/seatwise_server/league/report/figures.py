@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.league.report.scale import Scale, format_tick, scale_for
 from seatwise_server.league.report.svg import (
     Shape,
@@ -108,7 +109,7 @@ def draw_histogram(title: str, values: Sequence[int], low: int, high: int, most:
             )
     shapes += _draw_column_labels(low, high, step, each, foot)
     if values:
-        mean = 30 + (sum(values) / len(values) - low + 0.5) / step * each
+        mean = 30 + (add_up(values) / len(values) - low + 0.5) / step * each
         shapes.append(draw_line(mean, 14, mean, foot, "mean"))
     return draw_picture(width, height, title, shapes)
 

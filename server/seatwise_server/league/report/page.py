@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seatwise.kits import KITS
+from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule
@@ -287,7 +288,7 @@ def _describe_spread(values: Sequence[int]) -> str:
         return "no matches yet"
     ordered = sorted(values)
     middle = ordered[len(ordered) // 2]
-    return f"mean {sum(values) / len(values):.1f}, median {middle}, {ordered[0]} to {ordered[-1]} in {len(values)} matches"
+    return f"mean {add_up(values) / len(values):.1f}, median {middle}, {ordered[0]} to {ordered[-1]} in {len(values)} matches"
 
 
 def _incident_values(facts: Facts, season: Season) -> dict[str, Any]:
