@@ -39,6 +39,9 @@ LONG_LIFE_S: Final = 10.0
 """Seconds of life after which a process that ends is replaced at once."""
 
 READS_START_S: Final = 30.0
+"""The time in which the process must be ready. It is doubled after each start that takes longer, because a machine on which every
+start was broken off would never serve a read."""
+LONGEST_READS_START_S: Final = 240.0
 READS_END_S: Final = 4.0
 
 log = structlog.get_logger()
@@ -97,6 +100,7 @@ class ReadProcess:
         self._settings = settings
         self._http_port = http_port
         self._is_ready = self._is_stopping = False
+        self._patience_s = READS_START_S
         self.folder = Path(settings.data) / "reads"
         """The folder of its socket."""
         self._forwarder = forwarder
@@ -171,12 +175,23 @@ class ReadProcess:
         assert process.stdout
         told = {"socket": path, "http_port": self._http_port and self._http_port.fileno()}
         process.stdin.write(json.dumps(told | asdict(self._settings), default=str).encode() + b"\n")
-        async with asyncio.timeout(READS_START_S):
-            if await process.stdout.readline() == READY:
-                self._forwarder.connect(path)
-                self.pid = process.pid
-                self._send_ready()
-                log.info("read_process_started", pid=process.pid)
+        if await self._read_first_line(process.stdout) == READY:
+            self._forwarder.connect(path)
+            self.pid = process.pid
+            self._send_ready()
+            log.info("read_process_started", pid=process.pid)
+
+    async def _read_first_line(self, output: asyncio.StreamReader) -> bytes:
+        """Raises TimeoutError if the process takes too long; the next one has twice the time."""
+        patience_s = self._patience_s
+        try:
+            async with asyncio.timeout(patience_s):
+                line = await output.readline()
+        except TimeoutError:
+            self._patience_s = min(2 * patience_s, LONGEST_READS_START_S)
+            raise TimeoutError(f"it was not ready within {patience_s:.0f} s") from None
+        self._patience_s = READS_START_S
+        return line
 
 
 async def _count_refusals_of(process: asyncio.subprocess.Process) -> None:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -387,3 +388,19 @@ async def test_no_more_reads_wait_for_the_process_than_it_may_have(reading_house
     refused = [each for each in answers if isinstance(each, grpc.aio.AioRpcError)]
     assert {each.code() for each in refused} <= {grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert len(answers) - len(refused) >= most
+
+
+async def test_a_start_that_takes_too_long_gives_the_next_twice_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine on which every start was broken off would never serve a read."""
+    monkeypatch.setattr(read_process, "READS_START_S", 0.01)
+    monkeypatch.setattr(read_process, "LONGEST_READS_START_S", 0.03)
+    process, output = ReadProcess(SimpleNamespace(data="nowhere"), SimpleNamespace()), asyncio.StreamReader()  # type: ignore[arg-type]
+    for patience_s in (0.01, 0.02, 0.03, 0.03):
+        assert process._patience_s == patience_s
+        with pytest.raises(TimeoutError, match="it was not ready within 0 s"):
+            await process._read_first_line(output)
+    output.feed_data(read_process.READY)
+    assert await process._read_first_line(output) == read_process.READY
+    assert process._patience_s == 0.01
