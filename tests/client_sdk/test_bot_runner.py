@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from seatwise.link import bot_runner
 from seatwise.link.bot_runner import QUICK_CALLS, BotThread, ThreadOutcomes
+from seatwise.link.question_loop import QuestionLoop
 
 
 class Woken:
@@ -97,3 +100,16 @@ async def test_a_bot_that_is_quick_no_more_is_not_waited_for(monkeypatch: pytest
     finally:
         go_on.set()
         thread.stop()
+
+
+async def test_an_answer_to_a_question_that_is_over_is_not_waited_for() -> None:
+    """It came in the same moment as the end of the question, so it could not be cancelled any more."""
+    unused: Any = None
+    offer: Any = SimpleNamespace(match="matches/m", seat=0)
+    questions = QuestionLoop(unused, offer, unused, unused, unused)
+    answer = asyncio.get_running_loop().create_future()
+    answer.set_result(late := asyncio.sleep(3600))
+    over: Any = object()
+    questions._read_answer(over, answer)
+    assert questions._thinking is None
+    assert inspect.getcoroutinestate(late) == inspect.CORO_CLOSED

@@ -167,10 +167,11 @@ class QuestionLoop:
 
     def _read_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
         error = thinking.exception()
-        if error is None and iscoroutine(thinking.result()):
+        if pending is not self._pending:
+            if error is None and iscoroutine(thinking.result()):
+                thinking.result().close()  # it came together with the end of its question
+        elif error is None and iscoroutine(thinking.result()):
             self._await_answer(pending, asyncio.create_task(self._runner.await_move(thinking.result())))
-        elif pending is not self._pending:
-            return
         elif isinstance(error, ResignMatch):
             pending.give_up()
             self._on_resign()
