@@ -1843,7 +1843,7 @@ FAULTS: tuple[Fault, ...] = (
         '        if meta and "result" in meta.fields:\n            await self._conclude_match',
         '        if meta and "result" not in meta.fields:\n            await self._conclude_match',
         (
-            "tests/simulation/test_failpoints.py::test_a_referee_may_be_killed_behind_the_record_of_a_match_of_any_kind",
+            "tests/simulation/test_failpoints.py::test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_while_a_log_is_read",
         ),
     ),
     Fault(

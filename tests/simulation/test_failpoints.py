@@ -42,10 +42,11 @@ def test_a_process_may_be_killed_behind_every_step_that_changes_something() -> N
 
 
 @pytest.mark.timeout(LONGEST_S + 10)
-def test_a_referee_may_be_killed_behind_the_record_of_a_match_of_any_kind() -> None:
-    ended = run("--story", "plain", "--point", "> retire", "--harm", "killed after", "--jobs", "1")
+def test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_while_a_log_is_read() -> None:
+    points = ("--point", "> retire", "--point", "list_league_results")
+    ended = run("--story", "plain", *points, "--harm", "killed after", "--jobs", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ", 3 harms, 0 worlds wrong" in ended.stdout, ended.stdout
+    assert ", 5 harms, 0 worlds wrong" in ended.stdout, ended.stdout
 
 
 def test_all_that_is_to_be_harmed_is_met() -> None:

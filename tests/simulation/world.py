@@ -344,6 +344,8 @@ class World:
         self._run("being idle", self._is_idle, LEAVE_S)
         self.check_left_behind()
         self._check_books()
+        # A process that has died is started again, and could not be told to stop before that.
+        self._run("being up again", lambda: all(slot.is_up for slot in self.slots), LEAVE_S)
         self.is_closing = True
         for slot in self.slots:
             slot.server.leave(lambda: None)
