@@ -1525,6 +1525,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/referee/test_ubongo_house_decks.py",),
     ),
     Fault(
+        "the sample that looks ahead forgets that the cards of others are turned over",
+        "client_sdk/seatwise/samples/ubongo_look_ahead.py",
+        "yield tuple(deck.side(side.card, view.round) for side in built.sides)",
+        "yield built.sides",
+        ("tests/client_sdk/test_ubongo_look_ahead.py",),
+    ),
+    Fault(
         "a local table charges nothing for a search that a bot does not declare",
         "client_sdk/seatwise/local_table.py",
         "else WORK.spent_us - before_us",
