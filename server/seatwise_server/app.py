@@ -35,6 +35,7 @@ from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.id_tokens import IdTokens
 from seatwise_server.services.issuer_keys import IssuerKeys
+from seatwise_server.services.living_referee import LivingReferee
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import (
@@ -499,7 +500,10 @@ def _new_rest_door(
         RestDoor,  # a process that serves no HTTP does not wait for its libraries
     )
 
-    return RestDoor(settings, port, certificate, partial(add_pages, settings=settings, store=store))
+    find_referee = LivingReferee(store).find_address
+    return RestDoor(
+        settings, port, certificate, find_referee, partial(add_pages, settings=settings, store=store)
+    )
 
 
 def _load_certificate(config: Config) -> CertificateReloader | None:

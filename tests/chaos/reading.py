@@ -95,12 +95,14 @@ class Books:
         return self._voided[match] == "ABANDONED" and len(excused) == len(self._bots[match])
 
     def _was_away(self, bot: int, seats: Mapping[int, tuple[int, list[Line]]]) -> bool:
-        """Whether the bot was killed or stopped while the match was played."""
+        """Whether the bot was killed or stopped while the match was played, or the gateway through which it plays."""
         at = [line["at"] for _, lines in seats.values() for line in lines]
         return bool(at) and overlap(self._away(bot), min(at), max(at))
 
     def _away(self, bot: int) -> list[tuple[float, float]]:
-        return [(since, until + RETURN_S) for since, until in self._world.bots[bot].away]
+        player = self._world.bots[bot]
+        away = player.away + (player.gateway.away if player.gateway else [])
+        return [(since, until + RETURN_S) for since, until in away]
 
 
 async def _held(store: Store, world: World) -> bool:

@@ -193,7 +193,8 @@ class Redis(Victim):
         """It answers nobody for a while, though its process runs."""
         client = new_client(self.server.url)
         try:
-            await client.execute_command("DEBUG", "SLEEP", f"{lasts_s:.3f}")
+            with contextlib.suppress(StoreUnavailable):  # the answer comes too late for a client of ours
+                await client.call("DEBUG", "SLEEP", f"{lasts_s:.3f}")
         finally:
             await client.close_connections()
 
@@ -292,6 +293,8 @@ class Player(Victim):
         """Format: bots/{bot}/versions/{version}."""
         self.token = ""
         self.history = folder / f"bot{number}.jsonl"
+        self.gateway: Server | None = None
+        """The server through which it plays, if it plays over plain HTTP: while that is away, nothing of it reaches its referee."""
         self._log = folder / f"bot{number}.log"
         self._command = [sys.executable, "-m", "chaos.bot", address, game, str(self.history), *queues]
         self._process: asyncio.subprocess.Process | None = None
@@ -441,11 +444,13 @@ async def _start_bots(made: World, games: Sequence[str]) -> None:
     """
     admin = made.admin()
     for number, game in enumerate(games):
-        front = made.fronts[number % len(made.fronts)].process
+        server = made.fronts[number % len(made.fronts)]
+        front = server.process
         ways = (front.address, front.address, front.ws_address, f"rest+{front.http_address}")
         address = ways[number % len(ways)]
         queues = () if number % 2 or game != "ugo" else ("casual-2",)
         bot = Player(number, made.folder, address, game, queues)
+        bot.gateway = server if address.startswith("rest+") else None
         wire = await admin.register(f"chaotic-{number}")
         bot.name, bot.token = wire.bot, wire.token
         await wire.drop()

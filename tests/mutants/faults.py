@@ -4162,8 +4162,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the relay stays at the referee that has died",
         f"{REST}/bot_relay.py",
-        "                        referees[response.offer.match] = self._newest_referee",
-        "                        referees.setdefault(response.offer.match, self._newest_referee)",
+        "                        referees[response.offer.match] = wire.address_in(response.offer)",
+        "                        referees.setdefault(response.offer.match, wire.address_in(response.offer))",
         ("tests/server/test_rest_sdk.py",),
     ),
     Fault(
@@ -4197,8 +4197,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a seat of a match that is over keeps a bot over HTTP at the lobby for ever",
         f"{REST}/bot_relay.py",
-        "referees.get(match, self._newest_referee or wire.address)",
-        "referees.get(match, wire.address)",
+        "return referees.get(match) or await self._find_referee() or wire.address",
+        "return referees.get(match) or wire.address",
         (BOT_RELAY,),
     ),
     Fault(

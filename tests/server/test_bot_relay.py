@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from harness import until
 
 from seatwise.errors import ReplacedError, SeatwiseError, UnavailableError
-from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
+from seatwise.v1.lobby_service_pb2 import SeatOffer
 from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayRequestItem, PlayResponse, Sit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.bot_relay import MOST_RELAYED_SEATS, MOST_UNSENT_BYTES, BotRelays, RelayedPlay
 from seatwise_server.services.authentication import Caller
+from seatwise_server.services.living_referee import LivingReferee
+from seatwise_server.store import Store
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 
 BOT = Caller("bots/one/versions/1", "token one")
-OTHER = Caller("bots/other/versions/1", "token other")
 
 
 class FakeStream:
@@ -83,7 +84,11 @@ def sit(match: str, seat: int = 0) -> PlayRequestItem:
 async def play_at(**referees: str) -> AsyncIterator[tuple[RelayedPlay, FakeWire]]:
     """A play stream, and the referee of each match."""
     wire = FakeWire()
-    play = RelayedPlay(wire, lambda match: referees[match])
+
+    async def find_address(match: str) -> str:
+        return referees[match]
+
+    play = RelayedPlay(wire, find_address)
     try:
         yield play, wire
     finally:
@@ -92,7 +97,7 @@ async def play_at(**referees: str) -> AsyncIterator[tuple[RelayedPlay, FakeWire]
 
 async def test_a_referee_that_is_lost_ends_its_own_seats_and_nothing_else() -> None:
     async with play_at(a="one", b="two") as (play, wire):
-        play.send_items([sit("a", 1), sit("b")])
+        await play.send_items([sit("a", 1), sit("b")])
         [(_, one), (_, two)] = await wire.opened(2)
         one.says.put_nowait(UnavailableError("the link is lost"))
         lost = await play.next_message()
@@ -101,14 +106,14 @@ async def test_a_referee_that_is_lost_ends_its_own_seats_and_nothing_else() -> N
         assert "sit down again" in lost.items[0].move_rejected.message
         two.says.put_nowait(PlayResponse(items=[{"match": "b"}]))
         assert (await play.next_message()).items[0].match == "b"
-        play.send_items([sit("a", 1)])
+        await play.send_items([sit("a", 1)])
         assert [address for address, _ in await wire.opened(3)] == ["one", "two", "one"]
 
 
 @pytest.mark.parametrize("ended", [None, UnavailableError("it stops", "SERVER_STOPPING")])
 async def test_a_referee_that_ends_its_stream_is_sat_down_at_again(ended: Any) -> None:
     async with play_at(a="one") as (play, wire):
-        play.send_items([sit("a")])
+        await play.send_items([sit("a")])
         [(_, one)] = await wire.opened(1)
         one.says.put_nowait(ended)
         assert (await play.next_message()).items[0].move_rejected.reason == MoveRejected.REASON_NOT_SEATED
@@ -116,8 +121,8 @@ async def test_a_referee_that_ends_its_stream_is_sat_down_at_again(ended: Any) -
 
 async def test_a_referee_that_cannot_be_reached_holds_up_nobody() -> None:
     async with play_at(a=FakeWire.unreachable, b="two") as (play, wire):
-        play.send_items([sit("a"), sit("b")])
-        play.send_items([sit("b", 1)])
+        await play.send_items([sit("a"), sit("b")])
+        await play.send_items([sit("b", 1)])
         [(address, two)] = await wire.opened(1)
         assert address == "two"
         await until(lambda: sum(len(request.items) for request in two.written) == 2)
@@ -126,9 +131,9 @@ async def test_a_referee_that_cannot_be_reached_holds_up_nobody() -> None:
 async def test_what_waits_for_a_referee_is_bounded() -> None:
     async with play_at(a=FakeWire.unreachable) as (play, _):
         half = PlayRequestItem(match="a", sit=Sit(receipt=bytes(MOST_UNSENT_BYTES // 2)))
-        play.send_items([half])
+        await play.send_items([half])
         with pytest.raises(Refusal) as refused:
-            play.send_items([half])
+            await play.send_items([half])
         assert refused.value.reason == "RATE_EXCEEDED"
 
 
@@ -136,8 +141,8 @@ async def test_the_seats_that_a_bot_may_name_are_bounded() -> None:
     names = [f"m{number}" for number in range(MOST_RELAYED_SEATS)]
     async with play_at(**dict.fromkeys([*names, "own", "unknown"], "one")) as (play, wire):
         for match in (*names, "own"):
-            play.send_items([sit(match)])
-        play.send_items([PlayRequestItem(match="unknown")])
+            await play.send_items([sit(match)])
+        await play.send_items([PlayRequestItem(match="unknown")])
         [(_, one)] = await wire.opened(1)
         one.says.put_nowait(UnavailableError("the link is lost"))
         lost = [item.match for item in (await play.next_message()).items]
@@ -146,7 +151,7 @@ async def test_the_seats_that_a_bot_may_name_are_bounded() -> None:
 
 async def test_a_bot_that_is_replaced_at_a_referee_is_told_so() -> None:
     async with play_at(a="one", b="two") as (play, wire):
-        play.send_items([sit("a"), sit("b")])
+        await play.send_items([sit("a"), sit("b")])
         [(_, one), _] = await wire.opened(2)
         one.says.put_nowait(ReplacedError("a newer stream", "REPLACED"))
         with pytest.raises(Refusal) as refused:
@@ -157,12 +162,12 @@ async def test_a_bot_that_is_replaced_at_a_referee_is_told_so() -> None:
 async def test_a_newer_stream_begins_when_those_of_the_older_one_are_closed() -> None:
     """Of two streams of a bot at a referee the one that opens last replaces the other, and it would be the older one."""
     wire = FakeWire()
-    relays = BotRelays(lambda _: wire)
+    relays = BotRelays(lambda _: wire, find_referee)
     older, newer = relays.play(BOT), relays.play(BOT)
     await anext(older)
     relayed = relays.open_play(BOT.token)
     assert relayed
-    relayed.send_items([sit("a")])
+    await relayed.send_items([sit("a")])
     [(_, stream)] = await wire.opened(1)
     await anext(newer)
     assert stream.is_closed
@@ -172,35 +177,40 @@ async def test_a_newer_stream_begins_when_those_of_the_older_one_are_closed() ->
     await newer.aclose()
 
 
+async def find_referee() -> str:
+    """Some referee."""
+    return "one"
+
+
 async def test_items_for_a_match_that_was_never_offered_go_to_a_referee() -> None:
     """A lobby without a referee answers nothing; every referee can say that a match is over or elsewhere."""
     wire = FakeWire()
-    relays = BotRelays(lambda _: wire)
-    attending = asyncio.ensure_future(_attend(relays))
-    [(_, lobby)] = await wire.opened(1)
-    lobby.says.put_nowait(AttendResponse(offer=SeatOffer(match="other", address="one")))
-    await until(lambda: relays._newest_referee == "one")
+    relays = BotRelays(lambda _: wire, find_referee)
     play = relays.play(BOT)
     await anext(play)
     relayed = relays.open_play(BOT.token)
     assert relayed
-    relayed.send_items([sit("over long ago")])
-    assert [address for address, _ in await wire.opened(2)] == ["lobby", "one"]
+    await relayed.send_items([sit("over long ago")])
+    assert [address for address, _ in await wire.opened(1)] == ["one"]
     await play.aclose()
-    attending.cancel()
-    with suppress(asyncio.CancelledError):
-        await attending
 
 
-async def _attend(relays: BotRelays) -> None:
-    async for _ in relays.attend(OTHER, AttendRequest(max_matches=1)):
-        pass
+async def test_the_referee_with_the_newest_heartbeat_is_found(store: Store) -> None:
+    assert await LivingReferee(store).find_address() == ""
+    for name in ("a", "b"):
+        await store.processes.write_heartbeat(name, f"host:{name}", 0, 9)
+        await asyncio.sleep(0.01)
+    referee = LivingReferee(store)
+    assert await referee.find_address() == "host:b"
+    await store.processes.write_heartbeat("a", "host:a", 0, 9)
+    assert await referee.find_address() == "host:b", "it looks once a second"
+    assert await LivingReferee(store).find_address() == "host:a"
 
 
 async def test_items_of_one_message_reach_their_referee_in_order() -> None:
     async with play_at(a="one") as (play, wire):
-        play.send_items([sit("a", seat) for seat in range(3)])
-        play.send_items([sit("a", 3)])
+        await play.send_items([sit("a", seat) for seat in range(3)])
+        await play.send_items([sit("a", 3)])
         [(_, one)] = await wire.opened(1)
         await until(lambda: sum(len(request.items) for request in one.written) == 4)
         assert [item.seat for request in one.written for item in request.items] == [0, 1, 2, 3]

@@ -165,7 +165,7 @@ async def test_pings_of_all_referees_have_numbers_of_their_own() -> None:
         play_service_pb2.PlayRequestItem(pong=play_service_pb2.Pong(number=number))
         for number in (*numbers, 99)
     ]
-    play.send_items(pongs)
+    await play.send_items(pongs)
     assert sent == [("one", 7), ("two", 7)]
 
 

@@ -22,6 +22,7 @@ from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.living_referee import LivingReferee
 from seatwise_server.store import Store, new_client
 from simulation.clock import Loop
 from simulation.network import End, Link
@@ -172,7 +173,8 @@ class HttpProcess:
         self.is_leaving = self.has_left = False
         self.on_failed: Callable[[str], None] = lambda _: None
         self.new_strength_client = None
-        self.relays = BotRelays(lambda token: Wire(exchange, loop, lobby, token))
+        find_referee = LivingReferee(Store.of(new_client(URL))).find_address
+        self.relays = BotRelays(lambda token: Wire(exchange, loop, lobby, token), find_referee)
         self._streams = EventStreams(MOST_BOT_STREAMS_OF_ADDRESS)
         loop.listen = self.listener.listen
         self._main = loop.create_task(self._serve())

@@ -78,7 +78,7 @@ class BotEndpoints:
         if play is None:
             raise await self._no_stream(request, PLAY_METHOD, HTTP_PLAY_PATH)
         items = self._items.decode_request([], request.scope["query_string"], await read_body(request))
-        play.send_items(items.items)  # type: ignore[attr-defined]  # a PlayRequest
+        await play.send_items(items.items)  # type: ignore[attr-defined]  # a PlayRequest
         return _accepted()
 
     async def _no_stream(self, request: Request, method: str, path: str) -> Refusal:

@@ -6,8 +6,8 @@ So the HTTP process may be any process. A bot stays at one URL: this side follow
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
-from typing import Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import Protocol, TypeAlias
 
 from cachetools import LRUCache
 
@@ -42,6 +42,10 @@ _ENDS_PLAY = ("REPLACED", "SLOW_READER")
 """Reasons of a referee that end the whole stream of the bot, beside those that are about its token."""
 
 
+FindReferee: TypeAlias = Callable[[], Awaitable[str]]
+"""Finds the address of a referee; empty if none is known. Every referee can say of a match that it is over, or elsewhere."""
+
+
 class WireFactory(Protocol):
     """Makes the wire of a bot to its lobby."""
 
@@ -61,14 +65,13 @@ def wires_to(http: HttpSettings) -> WireFactory:
 class BotRelays:
     """The state that this process keeps of bots over HTTP: the addresses of their referees, and their open play streams."""
 
-    def __init__(self, new_wire: WireFactory) -> None:
+    def __init__(self, new_wire: WireFactory, find_referee: FindReferee) -> None:
         self._new_wire = new_wire
+        self._find_referee = find_referee
         self._wires: LRUCache[str, Wire] = LRUCache(MOST_WIRES)
         """By token. A wire remembers which referees it has reached, so that it looks for no other reason when one dies."""
         self._referees: LRUCache[str, LRUCache[str, str]] = LRUCache(MOST_WIRES)
         """By bot: the address of the referee of each match in which it has a seat."""
-        self._newest_referee = ""
-        """The address in the newest offer to any bot. Every referee knows of a match that is over, or that it is elsewhere."""
         self._open: dict[str, RelayedPlay] = {}
         """By token."""
         self._attending: dict[str, WireStream[AttendRequest, AttendResponse]] = {}
@@ -84,8 +87,7 @@ class BotRelays:
                 self._attending[caller.token] = stream
                 while (response := await stream.read()) is not None:
                     if response.HasField("offer"):
-                        self._newest_referee = wire.address_in(response.offer)
-                        referees[response.offer.match] = self._newest_referee
+                        referees[response.offer.match] = wire.address_in(response.offer)
                     elif response.HasField("closed"):
                         referees.pop(response.closed.match, None)
                     yield response
@@ -112,7 +114,11 @@ class BotRelays:
         The first message is empty, and tells that items may be posted. A newer stream of the bot replaces the older one.
         """
         wire, referees = self._wire_of(caller), self._referees_of(caller)
-        play = RelayedPlay(wire, lambda match: referees.get(match, self._newest_referee or wire.address))
+
+        async def find_address(match: str) -> str:
+            return referees.get(match) or await self._find_referee() or wire.address
+
+        play = RelayedPlay(wire, find_address)
         older, self._open[caller.token] = self._open.get(caller.token), play
         try:
             if older:
@@ -147,10 +153,10 @@ class RelayedPlay:
     A referee that is lost ends nothing but its own seats: the bot is told NOT_SEATED for each, and sits down there again.
     """
 
-    def __init__(self, wire: Wire, address_of: Callable[[str], str]) -> None:
-        """`address_of` gives the address of the referee of a match."""
+    def __init__(self, wire: Wire, find_address: Callable[[str], Awaitable[str]]) -> None:
+        """`find_address` finds the address of the referee of a match, or of one that knows where the match is."""
         self._wire = wire
-        self._address_of = address_of
+        self._find_address = find_address
         self._unread: asyncio.Queue[PlayResponse | Refusal] = asyncio.Queue()
         self._room = asyncio.Semaphore(MOST_RELAYED)
         self._streams: dict[str, RefereeStream] = {}
@@ -158,20 +164,20 @@ class RelayedPlay:
         """By the number that the bot is told: the referee, and its own number. Two referees may use the same number."""
         self._ping_number = 0
 
-    def send_items(self, items: Iterable[PlayRequestItem]) -> None:
+    async def send_items(self, items: Iterable[PlayRequestItem]) -> None:
         """Sends each item to the referee of its match, in order. The answers come on the stream."""
         by_referee: dict[str, PlayRequest] = {}
         for item in items:
-            address = self._address_for(item)
+            address = await self._address_for(item)
             if address is not None:
                 by_referee.setdefault(address, PlayRequest()).items.append(item)
         for address, request in by_referee.items():
             self._stream_to(address).send(request)
 
-    def _address_for(self, item: PlayRequestItem) -> str | None:
+    async def _address_for(self, item: PlayRequestItem) -> str | None:
         """None: the pong answers no ping, and concerns nobody."""
         if not item.HasField("pong"):
-            return self._address_of(item.match)
+            return await self._find_address(item.match)
         address, number = self._pings.pop(item.pong.number, (None, 0))
         item.pong.number = number
         return address

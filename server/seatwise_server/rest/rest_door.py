@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from seatwise_server.config import HttpSettings
 from seatwise_server.rest.bot_endpoints import add_bot_endpoints
-from seatwise_server.rest.bot_relay import BotRelays, wires_to
+from seatwise_server.rest.bot_relay import BotRelays, FindReferee, wires_to
 from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
 from seatwise_server.rest.http_port import HttpPort
 from seatwise_server.rest.http_server import HttpServer
@@ -32,10 +32,14 @@ class RestDoor:
         settings: HttpSettings,
         port: HttpPort,
         certificate: CertificateReloader | None,
+        find_referee: FindReferee,
         add_pages: AddPages | None = None,
     ) -> None:
-        """`add_pages` adds the pages for people; without it there are only the URLs of the API."""
+        """`find_referee` is for bots that ask for a match of which this process knows nothing. `add_pages` adds the pages for
+        people; without it there are only the URLs of the API.
+        """
         self._add_pages = add_pages
+        self._find_referee = find_referee
         self._settings = settings
         self._port = port
         self._certificate = certificate
@@ -55,7 +59,7 @@ class RestDoor:
         if self._add_pages:
             self._add_pages(urls, operations, authenticator, self._streams, is_ready)
         if self._settings.lobby:
-            relays = BotRelays(wires_to(self._settings))
+            relays = BotRelays(wires_to(self._settings), self._find_referee)
             add_bot_endpoints(urls, relays, authenticator, self._bot_streams)
         app = new_rest_app(urls, self._settings.cors_origins)
         self._server = HttpServer(app, most_connections, self._settings.trusted_proxies)
