@@ -19,7 +19,7 @@ class TimeLeft:
     """Time charged for the last move, in milliseconds."""
 
     latency_ms: int
-    """The measured round trip and 1 ms for the handling of messages, as they are subtracted from charges, in milliseconds; 0 while the
+    """The measured round trip and 2 ms for the handling of messages, as they are subtracted from charges, in milliseconds; 0 while the
     round trip is not known."""
 
     strikes: int
