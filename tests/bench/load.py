@@ -33,6 +33,8 @@ TICK_S = 0.001
 LOOK_S = 0.05
 SET_UP = 0.95
 """Play begins when this part of the matches has its bots at the table."""
+NO_MORE_S = 3.0
+"""It also begins when no more bots have come to a table for so long, in seconds."""
 SET_UP_WITHIN_S = 30
 LONGEST_S = 40
 REQUEST_ID = b"00000000-0000-4000-8000-%012d"
@@ -242,6 +244,16 @@ class Bot:
         self._stream.send(wire.submit(head, request_id, prompt, cards, is_arrange))
 
 
+async def wait_for_matches(count: Callable[[], float], wanted: int) -> None:
+    """Returns when nearly all matches have their bots, or when no more come: three bots with free places make no match of four."""
+    most, since = count(), time.perf_counter()
+    async with asyncio.timeout(SET_UP_WITHIN_S):
+        while most < SET_UP * wanted and (not most or time.perf_counter() < since + NO_MORE_S):
+            await asyncio.sleep(LOOK_S)
+            if count() > most:
+                most, since = count(), time.perf_counter()
+
+
 class Load:
     """What is played, and how much of it has been done."""
 
@@ -282,9 +294,7 @@ class Load:
             self._bots.append(bot)
             self._run(stream, bot.take)
             self._group.create_task(self._attend(channel, metadata, bot))
-        async with asyncio.timeout(SET_UP_WITHIN_S):
-            while self._matches < SET_UP * self._args.matches:  # noqa: ASYNC110  # nobody counts tables for us
-                await asyncio.sleep(LOOK_S)
+        await wait_for_matches(lambda: self._matches, self._args.matches)
         self._pace.open()
 
     def _run(self, stream: Stream, take: Callable[[bytes], None]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import grpc
 import wire
-from load import BOTS, LOOK_S, SEATS, SET_UP, SET_UP_WITHIN_S, Pace, Stream
+from load import BOTS, LOOK_S, SEATS, Pace, Stream, wait_for_matches
 from processes import cpu_of_all_s, cpu_s, say
 
 from seatwise.codec.ubongo import decode_view, encode_layout
@@ -138,9 +138,7 @@ class Load:
         for number in range(BOTS):
             options = [("grpc.use_local_subchannel_pool", 1)]
             await self._join(grpc.aio.insecure_channel(self._args.address, options=options), f"load-{number}")
-        async with asyncio.timeout(SET_UP_WITHIN_S):
-            while self._matches < SET_UP * self._args.matches:  # noqa: ASYNC110  # nobody counts tables for us
-                await asyncio.sleep(LOOK_S)
+        await wait_for_matches(lambda: self._matches, self._args.matches)
         self._pace.open()
 
     async def _join(self, channel: grpc.aio.Channel, name: str) -> None:
