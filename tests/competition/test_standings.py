@@ -8,7 +8,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.ranking import rank_entrants, standings_in_order
 from seatwise_server.competition.standings.scoring import counted_points, match_scores, table_scores
-from seatwise_server.competition.standings.tie_breaks import BY_SCORE, TIE_BREAKS
+from seatwise_server.competition.standings.tie_breaks import BY_SCORE, TIE_BREAK_WORDS, TIE_BREAKS
 
 
 def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", seq: int = 1) -> LoggedResult:
@@ -116,6 +116,11 @@ def test_the_lot_is_drawn_from_the_seed_and_can_be_drawn_again() -> None:
 
 def test_the_better_seed_stands_higher() -> None:
     assert [line.bot for line in rank_entrants([result("ab", 1, 1)], "ba", ("points", "seed"))] == ["b", "a"]
+
+
+def test_each_criterion_has_words_of_its_own() -> None:
+    assert list(TIE_BREAK_WORDS) == list(TIE_BREAKS)
+    assert len(set(TIE_BREAK_WORDS.values())) == len(TIE_BREAKS)
 
 
 @pytest.mark.parametrize("name", TIE_BREAKS)

@@ -18,6 +18,7 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.league.report.figures import Whisker, draw_whiskers
 from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.rules import criteria_of
@@ -38,12 +39,6 @@ MOST_CROSSED = 40
 NAMED_RIVALS = 6
 """Entrants that a line names among those that it is not told apart from."""
 _STATE_ORDER = ("played now", "to come", "result withheld")
-_CRITERIA = {
-    "points": "mean points",
-    "head_to_head": "matches against each other",
-    "score": "the share of opponents finished ahead of",
-    "buchholz": "the mean score of the opponents",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +202,7 @@ def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str]
 
 
 def _describe_rule(league: League) -> str:
-    criteria = [_CRITERIA.get(each, each) for each in criteria_of(league)]
+    criteria = [TIE_BREAK_WORDS[each] for each in criteria_of(league)]
     return (
         f"Ordered by {', then '.join(criteria)}."
         if criteria

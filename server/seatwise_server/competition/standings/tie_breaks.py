@@ -100,6 +100,18 @@ TIE_BREAKS: Final[Mapping[str, TieBreak]] = {
 }
 """All criteria, by the names that settings use."""
 
+TIE_BREAK_WORDS: Final[Mapping[str, str]] = {
+    "points": "mean points",
+    "score": "the share of opponents finished ahead of",
+    "head_to_head": "matches against each other",
+    "wins": "wins",
+    "buchholz": "the mean score of the opponents",
+    "forfeits": "the fewest forfeits",
+    "seed": "the better seed",
+    "lot": "a drawn lot",
+}
+"""The same criteria, in the words that pages and reports use."""
+
 BY_POINTS: Final = ("points", "head_to_head", "score", "wins")
 """The default criteria, in order."""
 BY_SCORE: Final = ("score", "buchholz", "head_to_head", "points")

@@ -17,6 +17,7 @@ from seatwise_server.competition.ratings.strengths import Strength, StrengthFit,
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.competition.statistics.clock_bias import TimeReports
 from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
@@ -41,12 +42,6 @@ TABLE_SENTENCES = {
     SERVER_TABLES: "The matches were played at a server.",
     LOCAL_TABLES: "The matches were played at local tables of the operator, without a server and without limits of time: the operator "
     "trusts all entrants.",
-}
-WORDS = {
-    "points": "mean points",
-    "head_to_head": "matches against each other",
-    "score": "the share of opponents finished ahead of",
-    "buchholz": "the mean score of the opponents",
 }
 BRACKET = (
     "Ordered by the round that each entrant reached. Entrants that went out in the same round share a rank."
@@ -210,7 +205,7 @@ def standings_table(
 
 def _describe_order(tie_breaks: Sequence[str]) -> str:
     return (
-        f"Ordered by {', then '.join(WORDS.get(each, each) for each in tie_breaks)}."
+        f"Ordered by {', then '.join(map(TIE_BREAK_WORDS.__getitem__, tie_breaks))}."
         if tie_breaks
         else BRACKET
     )
