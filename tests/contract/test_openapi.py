@@ -22,11 +22,12 @@ from seatwise_server.league.settings import League
 from seatwise_server.refusal import REASONS
 from seatwise_server.rest.bot_routes import BOT_ROUTES
 from seatwise_server.rest.openapi import openapi_document, openapi_json
-from seatwise_server.rest.openapi_errors import OWN_REASONS
+from seatwise_server.rest.openapi_errors import OWN_REASONS, reasons_of
 from seatwise_server.rest.openapi_schemas import schema_name
 from seatwise_server.rest.operations_page import operations_page
 from seatwise_server.rest.routes import HTTP_ROUTES
-from seatwise_server.services.access import ACCESS, Access
+from seatwise_server.services.access import ACCESS, OWN_METHODS, Access
+from seatwise_server.services.read_budget import is_read
 
 ROUTES = (*HTTP_ROUTES, *(it.route for it in BOT_ROUTES))
 RULES = Path(__file__).with_name("spectral.yaml")
@@ -110,6 +111,17 @@ def test_the_settings_in_the_example_of_a_league_make_a_schedule() -> None:
 def test_reasons_of_single_methods_are_those_of_methods_that_exist() -> None:
     assert OWN_REASONS.keys() <= {route.method.name for route in ROUTES}
     assert {reason for reasons in OWN_REASONS.values() for reason in reasons} <= set(REASONS)
+
+
+def test_changes_that_a_quota_counts_say_so() -> None:
+    for route in HTTP_ROUTES:
+        counted = ACCESS[route.operation] in (Access.TOKEN, Access.JOIN) or route.operation in OWN_METHODS
+        if counted and not is_read(route.operation):
+            assert "QUOTA_EXCEEDED" in reasons_of(route), route.operation
+
+
+def test_a_permit_that_is_used_up_is_among_the_errors_of_its_use() -> None:
+    assert "404" in DOCUMENT["paths"]["/v1/stressPermits:use"]["post"]["responses"]
 
 
 def test_bots_over_http_are_described_as_streams_of_lines_and_posts_without_an_answer() -> None:

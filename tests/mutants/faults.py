@@ -4188,6 +4188,13 @@ FAULTS: tuple[Fault, ...] = (
         (BOT_RELAY,),
     ),
     Fault(
+        "a lost referee sends a bot over HTTP to every match that it has ever played there",
+        f"{REST}/bot_relay.py",
+        "                self._seats.pop((item.match, item.seat), None)\n",
+        "                pass\n",
+        (BOT_RELAY,),
+    ),
+    Fault(
         "a bot over HTTP fills the memory of its gateway with seats that it names",
         f"{REST}/bot_relay.py",
         "= LRUCache(MOST_RELAYED_SEATS)\n",

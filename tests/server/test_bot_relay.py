@@ -110,6 +110,16 @@ async def test_a_referee_that_is_lost_ends_its_own_seats_and_nothing_else() -> N
         assert [address for address, _ in await wire.opened(3)] == ["one", "two", "one"]
 
 
+async def test_a_lost_referee_names_no_match_that_is_over() -> None:
+    async with play_at(a="one", b="one") as (play, wire):
+        await play.send_items([sit("a"), sit("a", 1), sit("b")])
+        [(_, one)] = await wire.opened(1)
+        one.says.put_nowait(PlayResponse(items=[{"match": "a", "match_ended": {}}]))
+        one.says.put_nowait(UnavailableError("the link is lost"))
+        assert (await play.next_message()).items[0].HasField("match_ended")
+        assert [(item.match, item.seat) for item in (await play.next_message()).items] == [("a", 1), ("b", 0)]
+
+
 @pytest.mark.parametrize("ended", [None, UnavailableError("it stops", "SERVER_STOPPING")])
 async def test_a_referee_that_ends_its_stream_is_sat_down_at_again(ended: Any) -> None:
     async with play_at(a="one") as (play, wire):

@@ -233,7 +233,7 @@ class RefereeStream:
     def __init__(self, play: RelayedPlay, wire: Wire, address: str) -> None:
         self._play, self._wire, self._address = play, wire, address
         self._seats: LRUCache[tuple[str, int], None] = LRUCache(MOST_RELAYED_SEATS)
-        """Those in which the bot has sat down here, or has tried to."""
+        """Those in which the bot has sat down here, or has tried to, and whose matches are not known to be over."""
         self._unsent: list[PlayRequestItem] = []
         self._unsent_bytes = 0
         self._due = asyncio.Event()
@@ -264,10 +264,17 @@ class RefereeStream:
             writer = asyncio.create_task(self._write_all(stream))
             try:
                 while (response := await stream.read()) is not None:
+                    self._forget_ended(response)
                     await self._play.receive(self._address, response)
             finally:
                 await cancel_until_ended([writer])
         return Refusal("RELAY_LOST", "the referee has closed its stream; open the stream again")
+
+    def _forget_ended(self, response: PlayResponse) -> None:
+        """Nobody sits down again in a match that is over: a lost link would name each match that the bot has played here."""
+        for item in response.items:
+            if item.HasField("match_ended"):
+                self._seats.pop((item.match, item.seat), None)
 
     async def _write_all(self, stream: WireStream[PlayRequest, PlayResponse]) -> None:
         while True:

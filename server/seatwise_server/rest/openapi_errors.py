@@ -32,10 +32,13 @@ OWN_REASONS = {
     "ListMatches": ("NOT_FOUND",),
     "Play": ("RELAY_LOST",),
     "RegisterBot": ("ALREADY_EXISTS", "NOT_FOUND", "QUOTA_EXCEEDED"),
+    "ReinstateBot": ("QUOTA_EXCEEDED",),
     "RevokeAccessToken": ("QUOTA_EXCEEDED",),
     "RevokeToken": ("QUOTA_EXCEEDED",),
     "RotateAccessToken": ("QUOTA_EXCEEDED",),
     "RotateToken": ("QUOTA_EXCEEDED",),
+    "SetBotKind": ("QUOTA_EXCEEDED",),
+    "UseStressPermit": ("NOT_FOUND",),
     "WatchMatch": ("QUOTA_EXCEEDED", "SET_RUNNING"),
 }
 """The reasons for which only this method is refused."""
