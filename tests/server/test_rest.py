@@ -596,6 +596,20 @@ async def test_a_silent_stream_gives_signs_of_life(
         await table.play_out()
 
 
+async def test_a_silent_stream_of_a_bot_gives_signs_of_life(
+    http_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from seatwise_server.rest import event_streams
+
+    monkeypatch.setattr(event_streams, "HEARTBEAT_S", 0.05)
+    wire = await http_house.bot()
+    async with http_house.http(wire.token) as http:
+        await http.send("GET", "/v1/play")
+        await http.answer_head()
+        seen = [chunk async for chunk in first_chunks(http, 4)]
+        assert set(seen) == {b'{"items":[]}\n', b"\n"}
+
+
 async def first_chunks(http: HttpConnection, count: int) -> AsyncIterator[bytes]:
     async for chunk in http.chunks():
         yield chunk

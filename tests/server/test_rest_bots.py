@@ -218,7 +218,15 @@ async def test_the_stream_of_referees_takes_no_query(http_house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    "items", [[1], ["x"], [{"colour": 1}], [{"sit": 1}], {"match": "x"}, [{"submitMove": {"prompt": "x"}}]]
+    "items",
+    [
+        [1],
+        ["x"],
+        [{"colour": 1}],
+        [{"match": "matches/none", "seat": 3, "sit": {}}, {"sit": 1}],
+        {"match": "x"},
+        [{"submitMove": {"prompt": "x"}}],
+    ],
 )
 async def test_items_that_cannot_be_read_are_refused_and_the_stream_goes_on(
     http_house: House, items: Any
@@ -231,7 +239,9 @@ async def test_items_that_cannot_be_read_are_refused_and_the_stream_goes_on(
         await bot.post({"match": "matches/none", "seat": 0, "sit": {}})
         async for message in lines(bot.playing):
             if message["items"]:
-                assert message["items"][0]["moveRejected"]["reason"] == "REASON_NOT_YOUR_SEAT"
+                [rejected] = message["items"]  # nothing of the post that was refused
+                assert rejected["seat"] == 0
+                assert rejected["moveRejected"]["reason"] == "REASON_NOT_YOUR_SEAT"
                 break
 
 
