@@ -4153,6 +4153,13 @@ FAULTS: tuple[Fault, ...] = (
         (REST_BOTS,),
     ),
     Fault(
+        "a HEAD ends a bot over HTTP that plays",
+        f"{REST}/bot_endpoints.py",
+        "endpoint, answers_head=False)",
+        "endpoint)",
+        (REST_BOTS,),
+    ),
+    Fault(
         "the relay mixes up the pings of two referees",
         f"{REST}/bot_relay.py",
         "        item.pong.number = number\n",

@@ -206,6 +206,14 @@ async def test_an_attendance_that_cannot_be_is_refused_with_a_status(
         assert answer.reason == reason
 
 
+@pytest.mark.parametrize("path", ["/v1/attendance", "/v1/play"])
+async def test_a_look_at_the_head_of_a_stream_does_not_replace_it(http_house: House, path: str) -> None:
+    wire = await http_house.bot()
+    async with http_house.http(wire.token) as http:
+        answer = await http.call("HEAD", path)
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, POST")
+
+
 async def test_the_stream_of_referees_takes_no_query(http_house: House) -> None:
     wire = await http_house.bot()
     async with http_house.http(wire.token) as http:

@@ -37,7 +37,8 @@ def add_bot_endpoints(
     )
     for bot_route, endpoint in answers:
         path, verb = bot_route.route.path, bot_route.route.verb
-        urls.add_endpoint(path, verb, path, endpoint)
+        # A stream that opens replaces the bot's older one: a HEAD, which must change nothing, would end a bot that plays.
+        urls.add_endpoint(path, verb, path, endpoint, answers_head=False)
 
 
 class BotEndpoints:

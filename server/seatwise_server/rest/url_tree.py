@@ -33,6 +33,11 @@ class _Node:
     """By path part; `{}` stands for every part."""
     endpoints: dict[str, tuple[str, Endpoint]] = field(default_factory=dict)
     """By verb: the name and the endpoint."""
+    answers_head: bool = True
+
+    def verbs(self) -> set[str]:
+        """Returns those that are served here."""
+        return {*self.endpoints, *(["HEAD"] if self.answers_head and "GET" in self.endpoints else [])}
 
 
 _ANY_PART = "{}"
@@ -44,23 +49,25 @@ class UrlTree:
     def __init__(self) -> None:
         self._root = _Node()
 
-    def add_endpoint(self, path: str, verb: str, name: str, endpoint: Endpoint) -> None:
-        """Adds an endpoint. A GET answers HEAD too, unless it is given one of its own."""
+    def add_endpoint(
+        self, path: str, verb: str, name: str, endpoint: Endpoint, *, answers_head: bool = True
+    ) -> None:
+        """Adds an endpoint. A GET answers HEAD too, unless `answers_head` says that it changes something."""
         node = self._root
         for part in _split_path(path):
             key = _ANY_PART if part.startswith("{") else part
             node = node.children.setdefault(key, _Node())
         node.endpoints[verb] = (name, endpoint)
+        node.answers_head &= answers_head
 
     def find_endpoint(self, raw_path: str, verb: str) -> FoundEndpoint:
         """Returns the endpoint. Raises `Refusal` NOT_FOUND, or 405 METHOD_NOT_ALLOWED with the verbs that are served."""
         node, values = self._find_node(raw_path)
-        found = node.endpoints.get("GET" if verb == "HEAD" else verb)
-        if found is None:
-            allowed = ", ".join(sorted({*node.endpoints, *(["HEAD"] if "GET" in node.endpoints else [])}))
+        if verb not in node.verbs():
+            allowed = ", ".join(sorted(node.verbs()))
             message = f"there is no {verb[:10]} here; there is {allowed}"
             raise HttpRefusal(405, "METHOD_NOT_ALLOWED", message, {"allow": allowed})
-        return FoundEndpoint(*found, values)
+        return FoundEndpoint(*node.endpoints["GET" if verb == "HEAD" else verb], values)
 
     def _find_node(self, raw_path: str) -> tuple[_Node, list[str]]:
         node, values = self._root, []
