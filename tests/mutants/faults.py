@@ -4369,4 +4369,11 @@ FAULTS: tuple[Fault, ...] = (
         'call(self._client, "EXISTS", _key(text))',
         ("tests/server/test_stress_permits.py",),
     ),
+    Fault(
+        "a server that is asked for uvloop runs on Python's own event loop",
+        "server/seatwise_server/event_loop.py",
+        "    if not with_uvloop:\n",
+        "    if with_uvloop or not with_uvloop:\n",
+        ("tests/server/test_uvloop.py",),
+    ),
 )

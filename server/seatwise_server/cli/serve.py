@@ -34,6 +34,7 @@ from seatwise_server.config import (
     SpectatorDelay,
     address_from_here,
 )
+from seatwise_server.event_loop import has_uvloop, run_in_loop
 from seatwise_server.game_choice import GameChoice, has_hosted_games
 from seatwise_server.memory import LEAST_MEMORY, START_AGAIN, MemoryLimitPassed, default_limit
 from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
@@ -228,6 +229,11 @@ def _add_processes(parser: ArgumentParser) -> None:
         help="stop in order above this memory, such as 900M, with exit code 75, to be started again; 0 for no limit "
         "(default: 60%% of the memory of the machine or container)",
     )  # fmt: skip
+    parser.add_argument(
+        "--uvloop",
+        action="store_true",
+        help="run on uvloop in place of Python's own event loop (extra: uvloop)",
+    )
 
 
 def _add_callers(parser: ArgumentParser) -> None:
@@ -498,7 +504,7 @@ def run(args: Namespace) -> int:
     from seatwise_server.store.errors import StoreError
     from seatwise_server.supervisor import StartFailed
 
-    why = _refuse_guests(args) or _refuse_roles(args) or _refuse_issuer(args)
+    why = _refuse_guests(args) or _refuse_roles(args) or _refuse_issuer(args) or _refuse_uvloop(args)
     why = why or (refuse_options(args) if args.referees else "")
     if why:
         print(f"seatwise serve: {why}", file=sys.stderr)
@@ -512,12 +518,12 @@ def run(args: Namespace) -> int:
         embedded = embedded_redis(config)
         guard = _new_guard(args, config, embedded) if _needs_guard(args) else None
         if guard and args.games == GameChoice.HOSTED:
-            asyncio.run(_guard_until_stopped(guard))
+            run_in_loop(_guard_until_stopped(guard), with_uvloop=args.uvloop)
         elif args.referees:
             args.games = GameChoice.OWN.value if guard else args.games
-            asyncio.run(serve_processes(args, config, embedded, guard))
+            run_in_loop(serve_processes(args, config, embedded, guard), with_uvloop=args.uvloop)
         else:
-            asyncio.run(_serve_until_stopped(config, embedded, guard))
+            run_in_loop(_serve_until_stopped(config, embedded, guard), with_uvloop=args.uvloop)
     except MemoryLimitPassed as error:
         print(f"seatwise serve: {error}; start it again, its matches wait", file=sys.stderr)
         return START_AGAIN
@@ -538,6 +544,13 @@ def _refuse_roles(args: Namespace) -> str:
     if _parse_roles(args) == frozenset(ROLES) or args.redis:
         return ""
     return "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
+
+
+def _refuse_uvloop(args: Namespace) -> str:
+    """Return why this process cannot run on uvloop; empty if it can, or need not."""
+    if args.uvloop and not has_uvloop():
+        return "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
+    return ""
 
 
 def _open_log(args: Namespace) -> None:
@@ -595,7 +608,8 @@ def _hosted_arguments(args: Namespace) -> list[str]:
     passed = [
         part for option, value in named.items() if value not in (None, "") for part in (option, str(value))
     ]
-    return [*passed, *(["--allow-loss"] if args.allow_loss else []), *(["--no-ws"] if args.no_ws else [])]
+    switches = {"--allow-loss": args.allow_loss, "--no-ws": args.no_ws, "--uvloop": args.uvloop}
+    return [*passed, *(option for option, is_on in switches.items() if is_on)]
 
 
 def _hosted_memory(args: Namespace) -> int:
