@@ -19,6 +19,8 @@ from typing import Any
 
 from seatwise import Bot
 from seatwise.building import Thought
+from seatwise.error_groups import first_error
+from seatwise.errors import SeatwiseError
 from seatwise.kits import KITS
 from seatwise.remote import run_async
 from seatwise.samples import sample as find_sample
@@ -38,13 +40,23 @@ def main() -> None:
     if told["search_share"] is not None:
         SEARCH_LIMIT.limit_share(told["search_share"])
         os.nice(SEARCH_NICENESS)
-    asyncio.run(_run(told["link"], told["players"]))
+    sys.exit(_run_all(told["link"], told["players"]))
 
 
 def _exit_with_server() -> None:
     """Ends the process at once, even while bots compute a move: their matches wait in the store."""
     sys.stdin.read()
     os._exit(0)
+
+
+def _run_all(link: dict[str, Any], players: list[dict[str, Any]]) -> str:
+    """Runs the bots. Returns why one of them cannot go on, as when an operator has deleted it; then the server starts all again."""
+    why = "no bot is left"
+    try:
+        asyncio.run(_run(link, players))
+    except* SeatwiseError as group:
+        why = str(first_error(group))
+    return f"the house bots end, and start again: {why}"
 
 
 async def _run(link: dict[str, Any], players: list[dict[str, Any]]) -> None:

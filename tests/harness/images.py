@@ -31,7 +31,15 @@ class Images:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         _skip_without_tools()
-        self._buildah = ["buildah", "--root", str(folder / "store"), "--runroot", str(folder / "run")]
+        self._buildah = [
+            "env",
+            f"TMPDIR={folder}",
+            "buildah",
+            "--root",
+            str(folder / "store"),
+            "--runroot",
+            str(folder / "run"),
+        ]
         self._make_base()
 
     def build(self, tag: str, revision: str, dockerfile: Path, *, compiled: bool) -> str:

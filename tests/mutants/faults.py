@@ -4376,4 +4376,11 @@ FAULTS: tuple[Fault, ...] = (
         "    if with_uvloop or not with_uvloop:\n",
         ("tests/server/test_uvloop.py",),
     ),
+    Fault(
+        "a house bot that is deleted ends its process with a traceback",
+        "server/seatwise_server/house_process.py",
+        "    except* SeatwiseError as group:",
+        "    except* KeyError as group:",
+        ("tests/server/test_house_bots.py",),
+    ),
 )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
+import sys
+from asyncio.subprocess import PIPE
 
 import pytest
+from harness import House
 
 from seatwise.building import Thought
 from seatwise.samples.ubongo_patient import LONGEST_LOOK_MS, LOOK_STEP_MS, PatientBuilder
@@ -40,6 +44,26 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
     running.cancel()
     await asyncio.wait({running})
     assert running.cancelled()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_house_bot_that_an_operator_has_deleted_ends_its_process_with_a_sentence_and_no_traceback(
+    module_house: House,
+) -> None:
+    player = {"game": "ugo", "sample": "greedy", "is_paced": False, "token": "of-a-bot-that-is-deleted"}
+    link = {"address": module_house.address, "insecure": False, "tls_pin": None}
+    told = {"link": link, "players": [player], "search_share": None}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "seatwise_server.house_process", stdin=PIPE, stderr=PIPE
+    )
+    assert process.stdin
+    assert process.stderr
+    process.stdin.write(json.dumps(told).encode() + b"\n")  # it stays open: the process ends by itself
+    said = (await process.stderr.read()).decode()
+    process.stdin.close()
+    assert await process.wait() == 1
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("the house bots end, and start again: ")
 
 
 async def test_house_bots_that_search_say_so_unless_somebody_has_said_another_kind(store: Store) -> None:
