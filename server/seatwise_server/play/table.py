@@ -108,7 +108,7 @@ class Table:
         if self.updates.repeat_end(seat):
             return
         if self.match.position.seats[seat].has_sat:
-            self.perform_effects(self.match.note_return(Seat(seat), self._clock.ms_at(at)))
+            self.updates.perform_effects(self.match.note_return(Seat(seat), self._clock.ms_at(at)))
             self.updates.show_view(seat)
         elif self._has_room(seat, ""):
             self._queue.add_command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
@@ -230,7 +230,7 @@ class Table:
             self.updates.receipts.add_entry(entry)
         before = self.match.position
         wake = self.match.confirm_entries(self._clock.now_ms)
-        self.perform_effects([*effects, *wake])
+        self.updates.perform_effects([*effects, *wake])
         if before.state is None:
             self._events.report_set_up(self, before)
         self.updates.show_news(before)
