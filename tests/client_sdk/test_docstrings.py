@@ -93,6 +93,7 @@ PUBLIC = list(
 NAMES = {function.__qualname__ for function in PUBLIC}
 
 
+@pytest.mark.needs_sources
 @pytest.mark.parametrize("name", MODULES)
 def test_every_example_of_a_docstring_runs(name: str) -> None:
     result = doctest.testmod(import_module(name))
@@ -100,6 +101,7 @@ def test_every_example_of_a_docstring_runs(name: str) -> None:
     assert not result.failed
 
 
+@pytest.mark.needs_sources
 def test_the_public_functions_are_found() -> None:
     assert {
         "play",

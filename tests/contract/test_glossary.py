@@ -45,6 +45,7 @@ def test_what_a_word_names_exists(place: str) -> None:
     assert find(place) is not None
 
 
+@pytest.mark.needs_sources
 def test_what_does_not_exist_is_not_found() -> None:
     with pytest.raises(AttributeError):
         find("seatwise_referee.match.Match.no_such_name")

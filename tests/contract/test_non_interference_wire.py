@@ -243,6 +243,7 @@ LEAKS = {
 }
 
 
+@pytest.mark.needs_sources
 @pytest.mark.parametrize(
     ("channel", "leak"),
     [(channel, leak) for channel, leaks in LEAKS.items() for leak in leaks],

@@ -149,6 +149,7 @@ def test_every_page_has_sentences() -> None:
     assert all(SENTENCES.values())
 
 
+@pytest.mark.needs_sources
 def test_a_command_is_read_with_its_help() -> None:
     source, parser = Path(getfile(COMMANDS["play"].configure)), ArgumentParser()
     COMMANDS["play"].configure(parser)

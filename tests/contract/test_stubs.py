@@ -55,6 +55,7 @@ def test_every_stub_is_what_the_compiler_writes_today(fresh: dict[str, str]) -> 
     assert not changed, HINT
 
 
+@pytest.mark.needs_sources
 def test_the_descriptors_with_the_comments_are_what_the_compiler_writes_today(compiled: Path) -> None:
     path = build_stubs().DESCRIPTORS
     installed = Path(str(seatwise_server.__file__)).parents[2]

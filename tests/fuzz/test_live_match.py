@@ -51,6 +51,7 @@ def test_a_seat_for_which_anybody_may_speak_is_found(monkeypatch: pytest.MonkeyP
     expect_a_find()
 
 
+@pytest.mark.needs_sources
 def test_an_acknowledgement_before_the_journal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     in_order = CommandQueue._append_effects
 
