@@ -80,7 +80,7 @@ SOON_FOUND_BY_WEBSOCKET = {"has_one_nonce"}
 
 
 async def examine(fault: str = "", **others: Any) -> DoctorReport:
-    return await examine_bot(partial(raw_bot, fault=fault), settings(**others), lambda _: None)
+    return await examine_bot(partial(raw_bot, fault=fault), settings(**others), print)
 
 
 def found_by(report: DoctorReport, outcome: CheckOutcome = CheckOutcome.FAILED) -> list[str]:

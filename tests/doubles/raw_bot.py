@@ -17,6 +17,7 @@ from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise.v1 import error_pb2
 from seatwise.v1 import lobby_service_pb2 as lobby
 from seatwise.v1 import play_service_pb2 as play
+from seatwise_server.background_tasks import cancel_until_ended
 
 SMALL = 65536
 FINAL = {"REPLACED", "TOKEN_REVOKED", "TOKEN_UNKNOWN"}
@@ -47,6 +48,7 @@ class RawBot:
         self._links: dict[str, asyncio.Task[None]] = {}
         self._writers: dict[str, Any] = {}
         self._nonce = secrets.token_bytes(32)
+        self._attending: list[asyncio.Task[Any]] = []
         self._task = asyncio.create_task(self._run())
 
     # As the doctor sees it
@@ -71,9 +73,9 @@ class RawBot:
         return 0
 
     async def stop(self) -> None:
-        tasks = [self._task, *self._links.values()]
-        for task in tasks:
-            task.cancel()
+        """Ends all of its tasks. A call that is cancelled while it breaks may tell its task of the break, and not of the cancellation."""
+        tasks = [self._task, *self._attending, *self._links.values()]
+        await cancel_until_ended(tasks)
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # The lobby
@@ -81,13 +83,13 @@ class RawBot:
     async def _run(self) -> None:
         attending = asyncio.create_task(self._attend())
         over = asyncio.create_task(self.is_over.wait())
+        self._attending = [attending, over]
         try:
             await asyncio.wait({attending, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (attending, over, *self._links.values()):
                 task.cancel()
             self.is_over.set()
-            await asyncio.gather(attending, over, return_exceptions=True)
 
     async def _attend(self) -> None:
         failures = 0
