@@ -4171,7 +4171,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{REST}/bot_relay.py",
         "                        referees[response.offer.match] = wire.address_in(response.offer)",
         "                        referees.setdefault(response.offer.match, wire.address_in(response.offer))",
-        ("tests/server/test_rest_sdk.py",),
+        (BOT_RELAY,),
     ),
     Fault(
         "a newer stream over HTTP leaves the older one open",

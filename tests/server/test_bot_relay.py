@@ -11,7 +11,7 @@ import pytest
 from harness import until
 
 from seatwise.errors import ReplacedError, SeatwiseError, UnavailableError
-from seatwise.v1.lobby_service_pb2 import SeatOffer
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayRequestItem, PlayResponse, Sit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.bot_relay import MOST_RELAYED_SEATS, MOST_UNSENT_BYTES, BotRelays, RelayedPlay
@@ -203,6 +203,26 @@ async def test_items_for_a_match_that_was_never_offered_go_to_a_referee() -> Non
     await relayed.send_items([sit("over long ago")])
     assert [address for address, _ in await wire.opened(1)] == ["one"]
     await play.aclose()
+
+
+async def test_the_newest_offer_of_a_match_says_at_which_referee_it_is() -> None:
+    """Another referee has taken the match over from one that has died."""
+    wire = FakeWire()
+    relays = BotRelays(lambda _: wire, find_referee)
+    attending = relays.attend(BOT, AttendRequest())
+    for address in ("dead", "two"):
+        offered = asyncio.ensure_future(anext(attending))
+        [(_, lobby)] = await wire.opened(1)
+        lobby.says.put_nowait(AttendResponse(offer=SeatOffer(match="a", address=address)))
+        assert (await offered).offer.address == address
+    play = relays.play(BOT)
+    await anext(play)
+    relayed = relays.open_play(BOT.token)
+    assert relayed
+    await relayed.send_items([sit("a")])
+    assert [address for address, _ in await wire.opened(2)] == ["lobby", "two"]
+    await play.aclose()
+    await attending.aclose()
 
 
 async def test_the_referee_with_the_newest_heartbeat_is_found(store: Store) -> None:
