@@ -20,7 +20,7 @@ import structlog
 from seatwise.kits import KITS
 from seatwise.kits.optional_parts import SEARCH_PACKAGE, is_search_installed
 from seatwise_server.store import Store
-from seatwise_server.store.errors import BotExists, StoreUnavailable
+from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
 from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
 
 
@@ -55,6 +55,8 @@ SEARCH_SHARE: Final = 0.25
 """The share of all cores that searching house bots may take together."""
 KIND_OF_SEARCHING: Final = 2
 """The number of the kind `search` in the protocol's `BotKind`."""
+ALL_HOUSE: Final = frozenset(each.bot for each in (*DEFAULT_HOUSE, *OTHER_HOUSE))
+"""The names of all house bots, whichever a server runs. None of them can be deleted: another process may run it."""
 OWNER = "house"
 HOUSE_END_S = 3.0
 HOUSE_WORK = "house-bots"
@@ -174,22 +176,29 @@ async def _keep_all_running(store: Store, link: HouseLink, house: Sequence[House
 async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:
     while True:
         try:
-            players = [
-                {
-                    "game": each.game,
-                    "sample": each.sample,
-                    "is_paced": each.is_paced,
-                    "token": await _token(store, each),
-                }
-                for each in house
-            ]
-            code = await _run_process(link, players)
-            log.warning("house_bots_ended", code=code)
+            if players := await _prepare_players(store, house):
+                code = await _run_process(link, players)
+                log.warning("house_bots_ended", code=code)
         except StoreUnavailable:
             log.debug("house_bots_paused")
         except OSError as error:  # no process or descriptor is left: matches go on without house bots
             log.warning("house_bots_not_started", why=str(error))
         await asyncio.sleep(HOUSE_RETRY_S)
+
+
+async def _prepare_players(store: Store, house: Sequence[HouseBot]) -> list[dict[str, Any]]:
+    """Returns what the process is told of each house bot. One that was deleted is left out: the others play without it."""
+    players = []
+    for each in house:
+        try:
+            token = await _token(store, each)
+        except BotAbsent:
+            log.warning("house_bot_left_out", bot=each.bot, why="it was deleted")
+        else:
+            players.append(
+                {"game": each.game, "sample": each.sample, "is_paced": each.is_paced, "token": token}
+            )
+    return players
 
 
 async def _run_process(link: HouseLink, players: list[dict[str, Any]]) -> int:
@@ -220,13 +229,13 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
 
 
 async def _token(store: Store, house_bot: HouseBot) -> str:
-    """Issues a new token at each start, so that no other process has it."""
+    """Issues a new token at each start, so that no other process has it. Raises BotAbsent if the bot was deleted."""
     try:
         await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:
         log.debug("house_bot_registered_before", bot=house_bot.name)
-    if house_bot.sample in SEARCHING:
-        await store.bots.suggest_kind(house_bot.bot, KIND_OF_SEARCHING)
     issued = await store.bots.rotate_token(house_bot.bot)
     assert issued.token
+    if house_bot.sample in SEARCHING:
+        await store.bots.suggest_kind(house_bot.bot, KIND_OF_SEARCHING)
     return issued.token

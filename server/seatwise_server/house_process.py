@@ -50,7 +50,7 @@ def _exit_with_server() -> None:
 
 
 def _run_all(link: dict[str, Any], players: list[dict[str, Any]]) -> str:
-    """Runs the bots. Returns why one of them cannot go on, as when an operator has deleted it; then the server starts all again."""
+    """Runs the bots. Returns why one of them cannot go on, as when an operator has revoked its token; then the server starts all again."""
     why = "no bot is left"
     try:
         asyncio.run(_run(link, players))

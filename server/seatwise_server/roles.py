@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from seatwise_server.config import EVERYWHERE, Config, address_from_here
 from seatwise_server.examination.examiner import Examiner
-from seatwise_server.house import HouseLink, house_bots, list_house, run_house_bots
+from seatwise_server.house import ALL_HOUSE, HouseLink, house_bots, run_house_bots
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
@@ -261,7 +261,6 @@ class GatewayRole:
     """The gateway: all unary methods and the streams of spectators. It keeps no state in memory."""
 
     def __init__(self, common: Common, wake_pairing: Callable[[], None]) -> None:
-        its_own = [each.bot for each in list_house(common.config.house_names)]
         self._common = common
         trail = AuditTrail(common.store.audit)
         self.operations = new_operations(
@@ -269,7 +268,7 @@ class GatewayRole:
             common.durability,
             common.config.keep_records_s,
             wake_pairing,
-            its_own,
+            ALL_HOUSE,
             trail,
             common.config.spectators,
             ReadBudget(_read_rates(common.config), asyncio.get_running_loop().time),

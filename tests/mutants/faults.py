@@ -4377,10 +4377,24 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_uvloop.py",),
     ),
     Fault(
-        "a house bot that is deleted ends its process with a traceback",
+        "a house bot whose token is revoked ends its process with a traceback",
         "server/seatwise_server/house_process.py",
         "    except* SeatwiseError as group:",
         "    except* KeyError as group:",
+        ("tests/server/test_house_bots.py",),
+    ),
+    Fault(
+        "a house bot that only some processes run can be deleted",
+        "server/seatwise_server/house.py",
+        "frozenset(each.bot for each in (*DEFAULT_HOUSE, *OTHER_HOUSE))",
+        "frozenset(each.bot for each in DEFAULT_HOUSE)",
+        ("tests/server/test_delete_bot.py",),
+    ),
+    Fault(
+        "a house bot that was deleted ends all house bots for good",
+        "server/seatwise_server/house.py",
+        "        except BotAbsent:\n",
+        "        except KeyError:\n",
         ("tests/server/test_house_bots.py",),
     ),
 )

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE
+from typing import Any
 
 import pytest
 from harness import House
@@ -46,11 +47,32 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
     assert running.cancelled()
 
 
+async def test_a_house_bot_that_was_deleted_is_left_out_and_the_others_play(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an earlier version, which refused that only where it ran the bot itself."""
+    gone, *others = [each for each in house.DEFAULT_HOUSE if each.sample not in house.SEARCHING]
+    started: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+
+    async def note_players(_: object, players: list[dict[str, Any]]) -> int:
+        started.set_result([each["sample"] for each in players])
+        return await asyncio.Future()
+
+    monkeypatch.setattr(house, "_run_process", note_players)
+    await store.bots.register_bot(gone.name, "1", house.OWNER, "")
+    await store.bots.delete_bot(gone.bot)
+    running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
+    async with asyncio.timeout(30):
+        assert await started == [each.sample for each in others]
+    running.cancel()
+    await asyncio.wait({running})
+
+
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_house_bot_that_an_operator_has_deleted_ends_its_process_with_a_sentence_and_no_traceback(
+async def test_a_house_bot_whose_token_is_revoked_ends_its_process_with_a_sentence_and_no_traceback(
     module_house: House,
 ) -> None:
-    player = {"game": "ugo", "sample": "greedy", "is_paced": False, "token": "of-a-bot-that-is-deleted"}
+    player = {"game": "ugo", "sample": "greedy", "is_paced": False, "token": "of-nobody"}
     link = {"address": module_house.address, "insecure": False, "tls_pin": None}
     told = {"link": link, "players": [player], "search_share": None}
     process = await asyncio.create_subprocess_exec(
