@@ -21,8 +21,8 @@ REFUSED_S: Final = 3.0
 """How long the lobby is away in the check of the waits between attempts, in seconds."""
 
 MOST_RETURNS: Final = 15
-"""More attempts than this within `REFUSED_S` are no back-off. The waits of the protocol give about six; full jitter gives more than 15
-once in 30 million times. On a busy machine a bot that does not wait at all may need 0.1 s for an attempt."""
+"""More attempts than this within `REFUSED_S` are no back-off. The waits of the protocol give about six, and full jitter gives more than
+15 less than once in 500 million times. On a busy machine a bot that does not wait at all may need 0.1 s for an attempt."""
 
 ASKED_WAIT_S: Final = 2
 LARGE_TEXT: Final = "x" * 200_000
