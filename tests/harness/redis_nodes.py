@@ -121,6 +121,10 @@ class Node:
         lines = (line.partition(":") for line in self.ask("INFO").decode().splitlines())
         return {name: value for name, _, value in lines}
 
+    def read_offset(self) -> int:
+        """How far a replica has read what its primary writes."""
+        return int(self.info().get("slave_repl_offset", -1))
+
     def signal(self, number: signal.Signals) -> None:
         """SIGKILL, SIGSTOP, SIGCONT."""
         assert self._process is not None
@@ -157,10 +161,21 @@ class Nodes:
         until(self._comes_together, "all replicas follow")
 
     def empty(self) -> None:
-        """Forgets everything; they have to be whole."""
-        for node in self.nodes:
-            if node.info()["role"] == "master":
-                node.ask("FLUSHALL")
+        """Forgets everything, also at the replicas; they have to be whole.
+
+        Redis 7.0 may list a replica as online, and send it nothing for another second.
+        """
+        primaries = [node for node in self.nodes if node.info()["role"] == "master"]
+        for primary in primaries:
+            primary.ask("FLUSHALL")
+        for primary in primaries:
+            self._await_replicas_of(primary)
+
+    def _await_replicas_of(self, primary: Node) -> None:
+        """Waits until its replicas have all that it has written."""
+        written = int(primary.info()["master_repl_offset"])
+        replicas = self.replicas_of(primary)
+        until(lambda: all(node.read_offset() >= written for node in replicas), "all replicas are empty")
 
     def _comes_together(self) -> bool:
         return self.is_whole()

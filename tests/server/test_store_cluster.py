@@ -89,6 +89,21 @@ for _name in ("bots", "jobs", "journal", "matches", "processes", "queues", "resu
                 globals()[_test] = _it
 
 
+def test_a_cluster_is_empty_only_when_its_replicas_have_read_that(
+    cluster: ClusterNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Node.read_offset
+    asked: list[Node] = []
+
+    def behind_at_first(node: Node) -> int:
+        asked.append(node)
+        return read(node) if len(asked) > 2 else 0
+
+    monkeypatch.setattr(Node, "read_offset", behind_at_first)
+    cluster.empty()
+    assert len(asked) >= 2 + len(cluster.nodes) // 2
+
+
 # What a cluster promises
 
 
