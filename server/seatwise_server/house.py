@@ -21,6 +21,7 @@ from seatwise.kits import KITS
 from seatwise.kits.optional_parts import SEARCH_PACKAGE, is_search_installed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
+from seatwise_server.store.owner_matches import OWNERS_PREFIX
 from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
 
 
@@ -62,6 +63,10 @@ HOUSE_END_S = 3.0
 HOUSE_WORK = "house-bots"
 
 log = structlog.get_logger()
+
+
+class HouseNameTaken(Exception):
+    """An owner has registered a bot of a house bot's name, with a version of the server that permitted it."""
 
 
 def choose_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
@@ -187,13 +192,15 @@ async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]
 
 
 async def _prepare_players(store: Store, house: Sequence[HouseBot]) -> list[dict[str, Any]]:
-    """Returns what the process is told of each house bot. One that was deleted is left out: the others play without it."""
+    """Returns what the process is told of each house bot. One that was deleted, or is an owner's, is left out: the others play without it."""
     players = []
     for each in house:
         try:
             token = await _token(store, each)
         except BotAbsent:
             log.warning("house_bot_left_out", bot=each.bot, why="it was deleted")
+        except HouseNameTaken as taken:
+            log.warning("house_bot_left_out", bot=each.bot, why=str(taken))
         else:
             players.append(
                 {"game": each.game, "sample": each.sample, "is_paced": each.is_paced, "token": token}
@@ -229,11 +236,15 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
 
 
 async def _token(store: Store, house_bot: HouseBot) -> str:
-    """Issues a new token at each start, so that no other process has it. Raises BotAbsent if the bot was deleted."""
+    """Issues a new token at each start, so that no other process has it. Raises BotAbsent if the bot was deleted, and HouseNameTaken."""
     try:
         await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:
         log.debug("house_bot_registered_before", bot=house_bot.name)
+        known = await store.bots.get_bot(house_bot.bot)
+        if known and known.owner.startswith(OWNERS_PREFIX):
+            why = "an owner registered a bot of this name; an operator may delete it"
+            raise HouseNameTaken(why) from None
     issued = await store.bots.rotate_token(house_bot.bot)
     assert issued.token
     if house_bot.sample in SEARCHING:

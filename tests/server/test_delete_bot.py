@@ -116,3 +116,12 @@ async def test_the_house_keeps_its_own_bots(house, name):
     refused = await refusal_of(delete(house, name))
     assert refused.reason == "INVALID_ARGUMENT"
     assert "--no-house-bots" in refused.message
+
+
+async def test_a_bot_of_an_owner_is_deleted_although_it_has_the_name_of_a_house_bot(house):
+    """An earlier version let owners register such names."""
+    bots = house.server.store.bots
+    taken, *_ = [each for each in OTHER_HOUSE if not await bots.is_known(each.bot)]
+    await bots.register_bot(taken.name, "1", "owners/joan", "")
+    await delete(house, taken.bot)
+    assert await bots.get_bot(taken.bot) is None

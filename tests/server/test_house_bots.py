@@ -47,8 +47,9 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
     assert running.cancelled()
 
 
-async def test_a_house_bot_that_was_deleted_is_left_out_and_the_others_play(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("owner", [house.OWNER, "owners/joan"], ids=["deleted", "an-owner's"])
+async def test_a_house_bot_that_was_deleted_or_is_an_owners_is_left_out_and_the_others_play(
+    store: Store, monkeypatch: pytest.MonkeyPatch, owner: str
 ) -> None:
     """By an earlier version, which refused that only where it ran the bot itself."""
     gone, *others = [each for each in house.DEFAULT_HOUSE if each.sample not in house.SEARCHING]
@@ -59,8 +60,9 @@ async def test_a_house_bot_that_was_deleted_is_left_out_and_the_others_play(
         return await asyncio.Future()
 
     monkeypatch.setattr(house, "_run_process", note_players)
-    await store.bots.register_bot(gone.name, "1", house.OWNER, "")
-    await store.bots.delete_bot(gone.bot)
+    await store.bots.register_bot(gone.name, "1", owner, "")
+    if owner == house.OWNER:
+        await store.bots.delete_bot(gone.bot)
     running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
     async with asyncio.timeout(30):
         assert await started == [each.sample for each in others]

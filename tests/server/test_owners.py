@@ -249,8 +249,10 @@ class OverGrpc:
         request = pb.CreateOwnerRequest(owner_id=owner_id, request_id=request_id)
         return await self.call("OwnerService/CreateOwner", request, pb.CreateOwnerResponse)
 
-    async def register(self, bot: str, owner: str = "", request_id: str = "") -> Any:
-        request = bot_service_pb2.RegisterBotRequest(bot=bot, owner=owner, request_id=request_id)
+    async def register(self, bot: str, owner: str = "", request_id: str = "", version: str = "") -> Any:
+        request = bot_service_pb2.RegisterBotRequest(
+            bot=bot, owner=owner, request_id=request_id, version=version
+        )
         return await self.call("BotService/RegisterBot", request, bot_service_pb2.RegisterBotResponse)
 
     async def rotate(self, bot: str) -> Any:
@@ -335,6 +337,41 @@ async def test_an_owner_has_power_over_its_own_bots_only(inviting_house: House) 
     assert (await rosa.say_kind(its)).bot.kind == bot_pb2.BOT_KIND_LEARNED
     assert (await rosa.rotate(its)).token
     assert (await rosa.revoke(its)).bot.name == its
+
+
+@at_the_doors
+async def test_an_owner_takes_no_name_that_would_pass_for_the_servers_or_anothers(
+    inviting_house: House,
+) -> None:
+    """The server would run its house bot under a name whose token the owner may rotate."""
+    house = inviting_house
+    lisa, paul = await owner(house, "lisa", bots=5), await owner(house, "paul", bots=5)
+    for name in ("house-search-2000", "house-x", "guest-0123456789ab", "stress-x"):
+        assert await lisa.register(name) == "INVALID_ARGUMENT"
+    assert (await lisa.register("household")).token
+    admin = OverGrpc(house, house.admin.token)
+    assert (await admin.register("of-nobody")).token
+    assert await lisa.register("of-nobody", version="2") == "ALREADY_EXISTS"
+    assert (await lisa.register("lisas")).token
+    assert await paul.register("lisas", version="2") == "ALREADY_EXISTS"
+    assert (await lisa.register("lisas", version="2")).token
+    assert (await admin.register("lisas", version="3", owner="Jim")).token
+    assert (await paul.register("lisa")).token
+    assert (await paul.get_owner("owners/paul")).owner.bots == ["bots/lisa/versions/1"]
+
+
+@at_the_doors
+async def test_a_bot_whose_token_the_operator_has_revoked_stays_shut_out(inviting_house: House) -> None:
+    house = inviting_house
+    admin, rita = OverGrpc(house, house.admin.token), await owner(house, "rita")
+    bot = (await rita.register("rita-1")).bot.name
+    assert (await rita.revoke(bot)).bot.revoked
+    assert (await rita.rotate(bot)).token
+    assert (await admin.revoke(bot)).bot.revoked
+    assert (await rita.revoke(bot)).bot.revoked
+    assert await rita.rotate(bot) == "NOT_ALLOWED"
+    assert (await admin.rotate(bot)).token
+    assert (await rita.rotate(bot)).token
 
 
 @at_the_doors

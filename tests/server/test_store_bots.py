@@ -14,7 +14,14 @@ from redis.asyncio import Redis
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import Store, keys
 from seatwise_server.store.attendance import Attendance
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, TokenRefused
+from seatwise_server.store.errors import (
+    BadPageToken,
+    BotAbsent,
+    BotDeleted,
+    BotExists,
+    BotShutOut,
+    TokenRefused,
+)
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.scripts import run_script
 from seatwise_server.store.tokens import (
@@ -124,6 +131,18 @@ async def test_rotation_opens_a_revoked_bot_again(store: Store) -> None:
     assert token is not None
     assert (await store.bots.authenticate(token)).bot == BOT
     assert await refusal(store, old) == "UNKNOWN"
+
+
+async def test_an_owner_gets_no_new_token_for_a_bot_whose_token_an_operator_has_revoked(store: Store) -> None:
+    await registered(store)
+    await store.bots.revoke_token(BOT, by_owner=True)
+    assert (await store.bots.rotate_token(BOT, by_owner=True)).token
+    await store.bots.revoke_token(BOT)
+    await store.bots.revoke_token(BOT, by_owner=True)
+    with pytest.raises(BotShutOut):
+        await store.bots.rotate_token(BOT, by_owner=True)
+    assert (await store.bots.rotate_token(BOT)).token
+    assert (await store.bots.rotate_token(BOT, by_owner=True)).token
 
 
 async def test_of_a_deleted_bot_its_name_is_left_and_a_token_that_is_refused(store: Store) -> None:

@@ -24,12 +24,18 @@ from seatwise_server.store.errors import (
     BotAbsent,
     BotDeleted,
     BotExists,
+    BotShutOut,
     OwnerAbsent,
     SetsNotBuilt,
     TooManyBots,
 )
+from seatwise_server.store.owner_matches import OWNERS_PREFIX
 
 LONGEST_OWNER = 80
+RESERVED_PREFIXES = ("guest-", "house-", "stress-")
+"""No owner registers a bot whose name begins so: the server and its tools make these."""
+MOST_VERSIONS = 1000
+"""So many versions of a bot are looked at; no owner may have more bots."""
 
 
 class BotService:
@@ -43,7 +49,7 @@ class BotService:
         self._owners = store.owners
         self._aborting = aborting
         self._house_bots = house_bots
-        """Names of the bots that the server itself runs. They cannot be deleted."""
+        """Names of the bots that the server itself runs. They cannot be deleted, unless an owner has taken the name before."""
         self._opponents = OpponentTables(store)
         self._queues = store.queues
         self._bots = store.bots
@@ -89,6 +95,7 @@ class BotService:
         bot = bot_name_for(request.bot, request.version or "1")
         if await self._bots.is_known(bot):
             return caller.owner
+        await self._check_name(caller, request.bot)
         try:
             await self._owners.add_bot(caller.owner, bot)
         except OwnerAbsent:
@@ -100,6 +107,15 @@ class BotService:
                 retry_after="3600",
             ) from None
         return caller.owner
+
+    async def _check_name(self, caller: Caller, name: str) -> None:
+        """Raises `Refusal` if the name tells others that the bot is the server's, or another's: versions share a name."""
+        if name.startswith(RESERVED_PREFIXES):
+            why = f"bot is {name}: names that begin with {', '.join(RESERVED_PREFIXES)} are the server's own"
+            raise Refusal("INVALID_ARGUMENT", why, field="bot")
+        page = await self._bots.list_page(MOST_VERSIONS, prefix=f"bots/{name}/")
+        if any(bot.owner != caller.owner for bot in page.bots):
+            raise Refusal("ALREADY_EXISTS", f"another owner has a bot named {name}; choose another name")
 
     async def _discount_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> None:
         """Does not count a bot that another was quicker to register."""
@@ -125,14 +141,17 @@ class BotService:
         """See bot_service.proto."""
         await self._get_registered(request.name)
         await self._check_owner(caller, request.name)
-        issued = await self._bots.rotate_token(request.name)
+        try:
+            issued = await self._bots.rotate_token(request.name, by_owner=bool(caller.owner))
+        except BotShutOut as out:
+            raise Refusal("NOT_ALLOWED", f"{out}; ask the operator", bot=request.name) from None
         return pb.RotateTokenResponse(token=issued.token or "")
 
     async def revoke_token(self, caller: Caller, request: pb.RevokeTokenRequest) -> pb.RevokeTokenResponse:
         """See bot_service.proto."""
         await self._get_registered(request.name)
         await self._check_owner(caller, request.name)
-        await self._bots.revoke_token(request.name)
+        await self._bots.revoke_token(request.name, by_owner=bool(caller.owner))
         return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
 
     async def set_bot_kind(self, caller: Caller, request: pb.SetBotKindRequest) -> pb.SetBotKindResponse:
@@ -156,10 +175,10 @@ class BotService:
     async def delete_bot(self, caller: Caller, request: pb.DeleteBotRequest) -> pb.DeleteBotResponse:
         """See bot_service.proto. Each step may be repeated. The bot's open streams end by themselves."""
         name = request.name
-        if name in self._house_bots:
+        known = await self._find_any(name)
+        if name in self._house_bots and not (known and known.owner.startswith(OWNERS_PREFIX)):
             message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
             raise Refusal("INVALID_ARGUMENT", message)
-        known = await self._find_any(name)
         if known and known.owner:
             await self._owners.remove_bot(known.owner, name)
         try:

@@ -10,13 +10,21 @@ from dataclasses import dataclass
 
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import keys
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, TokenRefused
+from seatwise_server.store.errors import (
+    BadPageToken,
+    BotAbsent,
+    BotDeleted,
+    BotExists,
+    BotShutOut,
+    TokenRefused,
+)
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.tokens import NO_HASH, hash_secret, new_token, split_token
 
 _REPEATED = 2
 _WAS_DELETED = 3
+_WAS_SHUT_OUT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +98,25 @@ class Bots:
             raise BotExists(f"{bot} is registered already")
         return bot
 
-    async def rotate_token(self, bot: str, request_id: str = "") -> IssuedToken:
+    async def rotate_token(self, bot: str, request_id: str = "", *, by_owner: bool = False) -> IssuedToken:
         """Issues a new token for the bot, also for a revoked one; the old token is no longer valid.
 
-        A repeat of the same request (if it has an id) changes nothing and shows no token. Raises BadBotName and
-        BotAbsent.
+        A repeat of the same request (if it has an id) changes nothing and shows no token. Raises BadBotName,
+        BotAbsent, and BotShutOut where an owner asks after an operator has revoked the token.
         """
         token, token_hash = new_token(bot)
-        answer = await scripts.run_script(
-            self._client, "bot_token", [keys.bot_registration(bot)], token_hash, request_id
-        )
+        args = (token_hash, request_id, int(by_owner))
+        answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], *args)
+        if answer == _WAS_SHUT_OUT:
+            raise BotShutOut(f"an operator has revoked the token of {bot}")
         await self._note_change(bot, answer)
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
-    async def revoke_token(self, bot: str) -> None:
+    async def revoke_token(self, bot: str, *, by_owner: bool = False) -> None:
         """Revokes the bot's token. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
-        answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
+        args = ("", "", int(by_owner))
+        answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], *args)
         await self._note_change(bot, answer)
 
     async def delete_bot(self, bot: str) -> None:

@@ -9,6 +9,7 @@
     ├── NoFreeTable           each table of the referees has a match, or one that waits for it
     ├── BotAbsent             no such bot is registered
     ├── BotExists             another request has already registered that bot
+    ├── BotShutOut            an operator has revoked the bot's token, so its owner gets no other
     ├── AccessTokenAbsent     there is no such access token, or it is revoked
     ├── AccessTokenExists     another request of the same id has created an access token
     ├── SetRefused            a match cannot join the set of duplicate deals; `reason` says why
@@ -81,6 +82,10 @@ class BotExists(StoreError):
 
 class BotDeleted(BotExists):
     """A bot of that name and version existed and was deleted."""
+
+
+class BotShutOut(StoreError):
+    """An operator has revoked the token of the bot, so its owner gets no other."""
 
 
 class SetRefused(StoreError):
