@@ -19,6 +19,7 @@ import ladders
 import league
 import offline
 import pair
+import peers
 import python_build
 import readers
 import rest
@@ -219,6 +220,7 @@ PARTS = (
     "what a move costs a bot",
     "a league of local bots",
     "a ladder's arithmetic",
+    "Colyseus and boardgame.io",
 )
 
 
@@ -242,6 +244,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
         lambda: sdk_moves.rows(quick=quick),
         league.rows,
         ladders.rows,
+        lambda: peers.rows(quick=quick, data=data),
     )
     rows = []
     for name, part in zip(PARTS, parts, strict=True):
@@ -277,9 +280,7 @@ def remarks_of(passes: Sequence[Pass]) -> list[str]:
 def main() -> None:
     """Measures, shows, writes. A missed bar is told, it is no failure."""
     parser = argparse.ArgumentParser(description="What the server costs, beside a bare echo.")
-    parser.add_argument(
-        "--quick", action="store_true", help="once instead of three times: about five minutes"
-    )
+    parser.add_argument("--quick", action="store_true", help="once instead of three times: about ten minutes")
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="where the servers keep their data for a while"
     )

@@ -37,6 +37,7 @@ NO_MORE_S = 3.0
 """It also begins when no more bots have come to a table for so long, in seconds."""
 SET_UP_WITHIN_S = 30
 LONGEST_S = 40
+LONGEST_CYCLE_S = 90
 REQUEST_ID = b"00000000-0000-4000-8000-%012d"
 MOVE = wire.submit(wire.head(b"matches/abcdefghijkm", 3), REQUEST_ID % 1, 100, b"\x01", is_arrange=False)
 """What goes to the echo: as long as a move."""
@@ -188,8 +189,16 @@ class Echoes:
 class Bot:
     """All seats of one bot, played without a mind: a legal card, by the number of the question."""
 
-    def __init__(self, stream: Stream, pace: Pace, counts: Counts, sent_at: dict[bytes, float]) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        pace: Pace,
+        counts: Counts,
+        sent_at: dict[bytes, float],
+        updates: Any,
+    ) -> None:
         self._stream, self._pace, self._counts = stream, pace, counts
+        self._updates = updates
         self._sent_at = sent_at
         """When the last move of each match was sent, by whichever bot."""
         self._answered: dict[tuple[bytes, int], int] = {}
@@ -205,7 +214,8 @@ class Bot:
         if response.HasField("offer"):
             match, seat = response.offer.match, response.offer.seat
             self._answered[match.encode(), seat] = 0
-            item = pb.PlayRequestItem(match=match, seat=seat, sit=pb.Sit(nonce=os.urandom(32)))
+            sit = pb.Sit(nonce=os.urandom(32), updates=self._updates)
+            item = pb.PlayRequestItem(match=match, seat=seat, sit=sit)
             self._stream.send(wire.in_request(item.SerializeToString()))
 
     def take(self, raw: bytes) -> None:
@@ -254,7 +264,7 @@ async def wait_for_matches(count: Callable[[], float], wanted: int) -> None:
                 most, since = count(), time.perf_counter()
 
 
-class Load:
+class Measured:
     """What is played, and how much of it has been done."""
 
     def __init__(self, args: argparse.Namespace, group: asyncio.TaskGroup) -> None:
@@ -262,12 +272,66 @@ class Load:
         self._group = group
         self._pace = Pace(args.rate)
         self._counts = Counts()
+        group.create_task(self._pace.run())
+
+    @property
+    def _matches(self) -> float:
+        """At the table now; 0 of an echo."""
+        return 0.0
+
+    async def measure(self) -> dict[str, Any]:
+        """One window. Of matches, until as many have ended as are played at once: all that a match costs is in it."""
+        counts, pids = self._counts, [*self._args.pids, os.getpid()]
+        counts.latencies.clear()
+        began, done, ended = time.perf_counter(), counts.done, counts.matches_ended
+        before, all_before = [cpu_s(pid) for pid in pids], cpu_of_all_s()
+        in_play = []
+        while time.perf_counter() - began < self._args.seconds or self._is_early(done, ended, began):
+            in_play.append(self._matches)
+            await asyncio.sleep(LOOK_S)
+        seconds, moves = time.perf_counter() - began, counts.done - done
+        spent = [cpu_s(pid) - cpu for pid, cpu in zip(pids, before, strict=True)]
+        cuts = quantiles(counts.latencies, n=100)
+        return {
+            "rate": moves / seconds,
+            "cpu_us": [1e6 * cpu / moves for cpu in spent],
+            "cores": [cpu / seconds for cpu in spent],
+            "other_cores": max(0.0, cpu_of_all_s() - all_before - sum(spent)) / seconds,
+            "p50_ms": 1e3 * cuts[49],
+            "p99_ms": 1e3 * cuts[98],
+            "matches": mean(in_play),
+            "matches_ended": counts.matches_ended - ended,
+            "rejections": counts.rejections[:3],
+        }
+
+    def _is_early(self, done: int, ended: int, began: float) -> bool:
+        """Whether most of the matches that began with the window are still being played."""
+        seconds, count = time.perf_counter() - began, self._args.matches
+        if self._args.cycle:
+            return seconds < LONGEST_CYCLE_S and self._counts.done - done < count * self._args.cycle
+        is_echo = self._args.what == "echo"
+        return not is_echo and seconds < LONGEST_S and self._counts.matches_ended - ended < count
+
+    async def warm_up(self) -> None:
+        """Some time; or to the middle of the matches, so that what follows has one end and one beginning of each."""
+        await asyncio.sleep(self._args.warm)
+        began, enough = time.perf_counter(), self._args.matches * self._args.cycle / 2
+        while self._counts.done < enough:
+            if time.perf_counter() > began + LONGEST_CYCLE_S:
+                return
+            await asyncio.sleep(LOOK_S)
+
+
+class Load(Measured):
+    """Echoes, or matches of Seatwise."""
+
+    def __init__(self, args: argparse.Namespace, group: asyncio.TaskGroup) -> None:
+        super().__init__(args, group)
         self._bots: list[Bot] = []
         # gRPC would make one connection of them all if it were let.
         options = [("grpc.use_local_subchannel_pool", 1)]
         count = ECHO_STREAMS if args.what == "echo" else BOTS
         self._channels = [grpc.aio.insecure_channel(args.address, options=options) for _ in range(count)]
-        group.create_task(self._pace.run())
 
     @property
     def _matches(self) -> float:
@@ -283,6 +347,7 @@ class Load:
     async def start_matches(self) -> None:
         """Lets the bots attend, waits until nearly all tables are full, and plays; ended matches are replaced."""
         sent_at: dict[bytes, float] = {}
+        updates = pb.Sit.UPDATES_EVERY_CHANGE if self._args.every_change else pb.Sit.UPDATES_WHEN_ASKED
         for number, channel in enumerate(self._channels):
             token = await self._register(channel, f"load-{number}")
             metadata = (("authorization", f"Bearer {token}"),)
@@ -290,7 +355,7 @@ class Load:
                 stream = Stream(await SocketCall.open(self._args.ws, token))
             else:
                 stream = Stream(channel.stream_stream("/seatwise.v1.PlayService/Play")(metadata=metadata))
-            bot = Bot(stream, self._pace, self._counts, sent_at)
+            bot = Bot(stream, self._pace, self._counts, sent_at, updates)
             self._bots.append(bot)
             self._run(stream, bot.take)
             self._group.create_task(self._attend(channel, metadata, bot))
@@ -317,61 +382,49 @@ class Load:
         await call.write(lobby_service_pb2.AttendRequest(queues=["casual"], max_matches=most))
         await Stream(call).read_all(bot.offered)
 
-    async def measure(self) -> dict[str, Any]:
-        """One window. Of matches, until as many have ended as are played at once: all that a match costs is in it."""
-        counts, pids = self._counts, [*self._args.pids, os.getpid()]
-        counts.latencies.clear()
-        began, done, ended = time.perf_counter(), counts.done, counts.matches_ended
-        before, all_before = [cpu_s(pid) for pid in pids], cpu_of_all_s()
-        in_play = []
-        while time.perf_counter() - began < self._args.seconds or self._is_early(ended, began):
-            in_play.append(self._matches)
-            await asyncio.sleep(LOOK_S)
-        seconds, done = time.perf_counter() - began, counts.done - done
-        spent = [cpu_s(pid) - cpu for pid, cpu in zip(pids, before, strict=True)]
-        cuts = quantiles(counts.latencies, n=100)
-        return {
-            "rate": done / seconds,
-            "cpu_us": [1e6 * cpu / done for cpu in spent],
-            "cores": [cpu / seconds for cpu in spent],
-            "other_cores": max(0.0, cpu_of_all_s() - all_before - sum(spent)) / seconds,
-            "p50_ms": 1e3 * cuts[49],
-            "p99_ms": 1e3 * cuts[98],
-            "matches": mean(in_play),
-            "matches_ended": counts.matches_ended - ended,
-            "rejections": counts.rejections[:3],
-        }
-
-    def _is_early(self, ended: int, began: float) -> bool:
-        """Whether most of the matches that began with the window are still being played."""
-        is_short = time.perf_counter() - began < LONGEST_S
-        return bool(self._bots) and is_short and self._counts.matches_ended - ended < self._args.matches
-
 
 async def main(args: argparse.Namespace) -> None:
     """Plays, measures, tells."""
     async with asyncio.TaskGroup() as group:
         load = Load(args, group)
         await (load.start_echoes() if args.what == "echo" else load.start_matches())
-        await asyncio.sleep(args.warm)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 50, 50)  # as the server does it
-        say(await load.measure())
-        os._exit(0)  # the streams need not be closed in peace: the server is ended next
+        await measure_and_end(load)
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["echo", "matches"])
-    parser.add_argument("address")
-    parser.add_argument("--admin", default="", help="the admin token")
-    parser.add_argument("--ws", default="", help="the address for WebSockets, by which bots then play")
+async def measure_and_end(load: Measured) -> None:
+    """Tells what it found, and ends this process."""
+    await load.warm_up()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)  # as the server does it
+    say(await load.measure())
+    os._exit(0)  # the streams need not be closed in peace: the server is ended next
+
+
+def window_arguments() -> argparse.ArgumentParser:
+    """What every load is told of its window."""
+    parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--matches", type=int, default=64, help="how many at once")
     parser.add_argument(
         "--rate", type=float, default=0, help="messages offered a second; 0: as many as can be"
     )
     parser.add_argument("--warm", type=float, default=0.5)
     parser.add_argument("--seconds", type=float, default=3, help="at least")
+    parser.add_argument(
+        "--cycle",
+        type=int,
+        default=0,
+        help="moves of a match: measure from the middle of one to that of the next",
+    )
     parser.add_argument("--pids", type=int, nargs="*", default=[], help="whose CPU is read")
+    return parser
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, parents=[window_arguments()])
+    parser.add_argument("what", choices=["echo", "matches"])
+    parser.add_argument("address")
+    parser.add_argument("--admin", default="", help="the admin token")
+    parser.add_argument("--ws", default="", help="the address for WebSockets, by which bots then play")
+    parser.add_argument("--every-change", action="store_true", help="tell all seats of each move")
     asyncio.run(main(parser.parse_args()))

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,16 +84,21 @@ class Child:
 @contextmanager
 def child(script: str, *args: object, log: Path) -> Iterator[Child]:
     """A Python process of the bench, ended on leaving: it ends when its standard input does."""
+    with program(script, [sys.executable, str(HERE / script), *map(str, args)], log=log) as started:
+        yield started
+
+
+@contextmanager
+def program(
+    name: str, command: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None
+) -> Iterator[Child]:
+    """Any program that does as the processes of the bench do."""
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, str(HERE / script), *map(str, args)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=env
         )
     try:
-        yield Child(script, process, log)
+        yield Child(name, process, log)
     finally:
         try:
             process.communicate(timeout=END_WITHIN_S)

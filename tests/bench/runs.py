@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
-from processes import Child, child
+from processes import Child, child, program
 
 from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc
 
@@ -73,13 +73,33 @@ def matches(
     journal: str = "always",
     data: Path | None = None,
     by_websocket: bool = False,
+    extra: Sequence[object] = (),
 ) -> Window:
     """The server with everything on, its data in a folder of its own within `data`; bots play by gRPC, or by WebSocket."""
     with _server(data, journal) as (folder, told):
         pids = ("--pids", told["pid"], told["redis"])
         door = ("--ws", told["ws"]) if by_websocket else ()
-        what = ("matches", told["address"], "--admin", told["admin"], "--matches", count, *door)
+        what = ("matches", told["address"], "--admin", told["admin"], "--matches", count, *door, *extra)
         return _load(folder, *what, *_window(seconds, rate), *pids)
+
+
+def peer(what: str, command: Sequence[str], seconds: float, count: int, extra: Sequence[object]) -> Window:
+    """A server that is not ours, with as many matches: what `peers_load` has found of it."""
+    env = {**os.environ, "NODE_ENV": "production"}
+    with _folder(None) as folder, program(what, command, log=folder / "server.log", env=env) as server:
+        told = server.hear()
+        args = (
+            what,
+            told["address"],
+            "--matches",
+            count,
+            *_window(seconds, 0),
+            "--pids",
+            told["pid"],
+            *extra,
+        )
+        with child("peers_load.py", *args, log=folder / "load.log") as load:
+            return Window.of(load.hear())
 
 
 def store_calls(seconds: float, count: int, rate: float = 0) -> float:

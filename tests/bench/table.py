@@ -16,11 +16,14 @@ class Row:
     """One measure."""
 
     measure: str
-    value: float
+    value: float | None
+    """`None` where it could not be measured."""
     unit: str = ""
     bar: str | None = None
     """As in docs/benchmarks.md: ">= 0.40"; `None` where the figure is information."""
     met: bool | None = None
+    missing: str = ""
+    """What it would need, where it could not be measured."""
 
 
 def at_least(measure: str, value: float, bar: float, unit: str = "") -> Row:
@@ -33,9 +36,14 @@ def at_most(measure: str, value: float, bar: float, unit: str = "") -> Row:
     return Row(measure, value, unit, f"<= {bar:g}", value <= bar)
 
 
+def not_measured(measure: str, needs: str) -> Row:
+    """A row without a value, where this machine lacks something that nothing else needs."""
+    return Row(measure, None, missing=f"not measured: needs {needs}")
+
+
 def write(rows: Sequence[Row], file: Path) -> None:
     """For programs."""
-    body = [{**asdict(row), "value": _rounded(row.value)} for row in rows]
+    body = [{**asdict(row), "value": row.value and _rounded(row.value)} for row in rows]
     file.write_text(json.dumps(body, indent=1) + "\n")
 
 
@@ -49,6 +57,8 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def _figure(row: Row) -> str:
+    if row.value is None:
+        return row.missing
     value = _rounded(row.value)
     return f"{value:,.0f} {row.unit}".rstrip() if abs(value) >= 1000 else f"{value:g} {row.unit}".rstrip()
 
@@ -59,6 +69,8 @@ def _rounded(value: float) -> float:
 
 
 def _verdict(row: Row) -> str:
+    if row.value is None:
+        return ""
     if row.met is None:
         return "information"
     return "met" if row.met else MISSED

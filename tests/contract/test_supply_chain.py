@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -154,3 +155,13 @@ def test_the_manifests_name_images_of_this_release() -> None:
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "deploy").rglob("*.yaml"))]
     images = re.findall(r"image: seatwise:(\S+)", "\n".join(texts))
     assert set(images) == {PROJECT["version"]}
+
+
+def test_the_packages_of_the_peers_in_the_bench_are_locked_by_hash_and_without_addresses() -> None:
+    folder = ROOT / "tests" / "bench" / "peers"
+    named = json.loads((folder / "package.json").read_text())
+    locked = json.loads((folder / "package-lock.json").read_text())["packages"]
+    assert locked.pop("")["dependencies"] == named["dependencies"]
+    for name, version in named["dependencies"].items():
+        assert locked[f"node_modules/{name}"]["version"] == version
+    assert all("integrity" in package and "resolved" not in package for package in locked.values())
