@@ -2268,6 +2268,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_statistics.py::test_every_process_finds_the_same_digits",),
     ),
     Fault(
+        "season: the chance in a paired difference is not measured from its own mean",
+        f"{COMPETITION}/statistics/season_statistics.py",
+        "((chance - off) / count for _, chance in pieces)",
+        "(chance / count for _, chance in pieces)",
+        ("tests/competition/test_page_formulas.py::test_the_interval_of_a_paired_difference",),
+    ),
+    Fault(
+        "season: playouts lay the last of equally high cards first",
+        "client_sdk/seatwise/samples/counting.py",
+        "trick.sort(key=VALUE.__getitem__, reverse=True)",
+        "trick.reverse()\n        trick.sort(key=VALUE.__getitem__, reverse=True)",
+        ("tests/competition/test_page_formulas.py::test_the_playouts_of_a_deal",),
+    ),
+    Fault(
         "season: luck taken off is forgotten in the level",
         f"{COMPETITION}/statistics/luck_correction.py",
         "    return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))",
