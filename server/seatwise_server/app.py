@@ -208,6 +208,7 @@ class _Server:
         )
 
     def _new_common(self, store: Store, listens_on: str, durability: str) -> Common:
+        read_admin_token = _admin_token_reader(self._config)
         return Common(
             config=self._config,
             name=self._config.process_name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
@@ -218,11 +219,11 @@ class _Server:
             flusher=self._flusher,
             authenticator=Authenticator(
                 store.credentials,
-                _admin_token_reader(self._config),
+                read_admin_token,
                 self._token_uses,
                 _id_tokens_of(self._config, store),
             ),
-            open_streams=OpenStreams(store.credentials),
+            open_streams=OpenStreams(store.credentials, read_admin_token),
             lag=EventLoopLag(self._loop),
             durability=durability,
             is_alone=self._embedded is not None,
@@ -272,7 +273,9 @@ class _Server:
     async def _start_rest(self, common: Common, gateway: GatewayRole) -> None:
         if self._rest:
             most = connections_for_others() // 8
-            await self._rest.start(gateway.operations, common.authenticator, self._is_ready, most)
+            await self._rest.start(
+                gateway.operations, common.authenticator, common.open_streams, self._is_ready, most
+            )
             self._spawn_all({"http clock": self._rest.run_clock()})
 
     def _start_watches(self, common: Common) -> None:

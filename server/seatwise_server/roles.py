@@ -277,6 +277,7 @@ class GatewayRole:
                 common.store.owners, common.config.owner_requests_per_minute, asyncio.get_running_loop().time
             ),
             _owner_limits(common.config),
+            common.open_streams,
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 

@@ -645,8 +645,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a revoked token is not noticed",
         "server/seatwise_server/services/open_streams.py",
-        "list(self._open if revision != seen else self._unchecked | self._expired())",
-        "list(self._unchecked | self._expired())",
+        "self._open if revision != seen else self._unchecked | self._expired() | self._local",
+        "self._unchecked | self._expired() | self._local",
         ("tests/server/test_open_streams.py",),
     ),
     Fault(
@@ -4431,6 +4431,27 @@ FAULTS: tuple[Fault, ...] = (
         "if found[3] == 'operator' and ARGV[3] == '1' then return 3 end",
         "if found[3] == 'nobody' and ARGV[3] == '1' then return 3 end",
         ("tests/server/test_store_bots.py",),
+    ),
+    Fault(
+        "a watch goes on although its token was revoked",
+        "server/seatwise_server/services/api.py",
+        "    if open_streams:\n",
+        "    if open_streams is None:\n",
+        ("tests/server/test_token_doors.py",),
+    ),
+    Fault(
+        "a play stream over HTTP that never had a seat outlives its token",
+        "server/seatwise_server/rest/rest_door.py",
+        "self._find_referee, open_streams)",
+        "self._find_referee)",
+        ("tests/server/test_rest_bots.py",),
+    ),
+    Fault(
+        "a watch of the local admin outlives the file of its token",
+        "server/seatwise_server/services/open_streams.py",
+        "else self._unchecked | self._expired() | self._local)",
+        "else self._unchecked | self._expired())",
+        ("tests/server/test_open_streams.py",),
     ),
     Fault(
         "a house bot that was deleted ends all house bots for good",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack
 from dataclasses import replace
 
+import pytest
 from doubles.fake_bots import ANN, BOB, FakeBots
 from doubles.virtual import in_virtual_time
 
@@ -131,3 +134,79 @@ async def test_all_streams_are_told_when_the_server_stops() -> None:
     with streams_open.track_stream(callers[0], streams[0]), streams_open.track_stream(callers[1], streams[1]):
         streams_open.end_all(Refusal("SERVER_STOPPING", "stop"))
     assert [stream.reason for stream in streams] == ["SERVER_STOPPING"] * 2
+
+
+class Counting:
+    """A stream of numbers, one each second, which knows whether it was closed."""
+
+    def __init__(self, most: int = 100) -> None:
+        self._most = most
+        self.given = 0
+        self.is_closed = False
+
+    async def items(self) -> AsyncGenerator[int, None]:
+        try:
+            for number in range(1, self._most):
+                self.given = number
+                yield number
+                await asyncio.sleep(1)
+        finally:
+            self.is_closed = True
+
+
+async def read_all(items: AsyncGenerator[int, None]) -> list[int]:
+    return [item async for item in items]
+
+
+@in_virtual_time
+async def test_a_watch_ends_within_a_second_when_its_token_is_taken_away_and_is_closed() -> None:
+    bots, counting = FakeBots(), Counting()
+    streams_open = OpenStreams(bots)  # type: ignore[arg-type]
+    task = asyncio.create_task(streams_open.watch_tokens())
+    asyncio.get_running_loop().call_later(5.5, bots.refuse, ANN)
+    with pytest.raises(Refusal) as refused:
+        await read_all(streams_open.end_with_token(caller_with(ANN), counting.items()))
+    assert (refused.value.reason, counting.is_closed) == ("TOKEN_REVOKED", True)
+    assert 5 <= counting.given <= 7
+    task.cancel()
+
+
+@in_virtual_time
+async def test_a_watch_whose_token_is_good_ends_as_it_would_without() -> None:
+    counting, streams_open = Counting(4), OpenStreams(FakeBots())  # type: ignore[arg-type]
+    watched = streams_open.end_with_token(caller_with(ANN), counting.items())
+    assert await read_all(watched) == [1, 2, 3]
+    left = Counting()
+    watched = streams_open.end_with_token(caller_with(ANN), left.items())
+    await anext(watched)
+    await watched.aclose()
+    assert (counting.is_closed, left.is_closed) == (True, True)
+
+
+@in_virtual_time
+async def test_a_stream_of_the_local_admin_token_ends_within_a_second_of_its_change() -> None:
+    text, stream, bots = ["first"], FakeStream(), FakeBots()
+    streams_open = OpenStreams(bots, lambda: text[0])  # type: ignore[arg-type]
+    task = asyncio.create_task(streams_open.watch_tokens())
+    with streams_open.track_stream(Caller(token="first", name="admin"), stream):
+        await asyncio.sleep(5)
+        assert stream.reason is None
+        text[0] = "second"
+        await asyncio.sleep(0.9)
+        assert stream.reason == "TOKEN_REVOKED"
+    task.cancel()
+
+
+@in_virtual_time
+async def test_a_token_with_many_streams_is_read_once() -> None:
+    bots, streams = FakeBots(), [FakeStream() for _ in range(100)]
+    streams_open = OpenStreams(bots)  # type: ignore[arg-type]
+    with ExitStack() as opened:
+        for stream in streams:
+            opened.enter_context(streams_open.track_stream(caller_with(ANN), stream))
+        bots.refuse(ANN)
+        task = asyncio.create_task(streams_open.watch_tokens())
+        await asyncio.sleep(0.9)
+        assert {stream.reason for stream in streams} == {"TOKEN_REVOKED"}
+        assert bots.asked <= 2
+    task.cancel()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 from harness import Chair, House, HttpConnection, Wire, endings, http_connection, legal_move, until
+from harness.wire import SOON_S
 
 from seatwise.v1 import play_service_pb2
 from seatwise_server.rest.bot_relay import RelayedPlay
@@ -275,6 +276,17 @@ async def test_a_revoked_token_ends_the_streams(http_house: House) -> None:
             assert last["error"]["details"][0]["reason"] == "TOKEN_REVOKED"
         answer = await bot.posting.call("POST", "/v1/play", {"items": []})
         assert answer.reason == "TOKEN_REVOKED"
+
+
+async def test_a_revoked_token_ends_a_stream_that_never_had_a_seat(http_house: House) -> None:
+    """It has no link to a referee, which would end it."""
+    wire = await http_house.bot()
+    async with http_bot(http_house, wire) as bot:
+        await bot.open_play()
+        await http_house.admin.revoke(wire.bot)
+        async with asyncio.timeout(SOON_S):
+            *_, last = [line async for line in lines(bot.playing)]
+        assert last["error"]["details"][0]["reason"] == "TOKEN_REVOKED"
 
 
 async def test_a_bot_that_lost_its_stream_comes_back_and_plays_on(http_house: House) -> None:

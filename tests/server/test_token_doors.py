@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from harness import House, house_in, in_memory, item, refusal_of
 from harness.terminal import ctl, told
+from harness.wire import SOON_S
 
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import bot_service_pb2
@@ -169,6 +172,44 @@ async def test_streams_of_a_token_that_is_taken_away_end_within_a_second(
             request = getattr(pb, f"{verb}Request")(name=issued.access_token.name)
             await doors.admin.raw(f"/seatwise.v1.AccessService/{verb}", request.SerializeToString())
         assert [(await it.end(1.0)).reason for it in streams] == ["TOKEN_REVOKED"] * 2
+
+
+@asynccontextmanager
+async def watching_over_grpc(house: House, token: str, match: str) -> AsyncIterator[Awaitable[str]]:
+    call = house.wire(token).watch(match)
+    await call.read()
+
+    async def end() -> str:
+        return (await refusal_of(call.read())).reason
+
+    yield end()
+
+
+@asynccontextmanager
+async def watching_over_http(house: House, token: str, match: str) -> AsyncIterator[Awaitable[str]]:
+    async with house.http(token) as http:
+        await http.send("GET", f"/v1/{match}:watch", headers={"accept": "application/x-ndjson"})
+        assert (await http.answer_head())[0] == 200
+
+        async def end() -> str:
+            *_, last = b"".join([chunk async for chunk in http.chunks()]).splitlines()
+            return str(json.loads(last)["error"]["details"][0]["reason"])
+
+        yield end()
+
+
+@pytest.mark.parametrize("watching", [watching_over_grpc, watching_over_http], ids=["grpc", "http"])
+async def test_a_watch_ends_when_its_token_is_revoked(
+    doors: House, watching: Callable[..., AbstractAsyncContextManager[Awaitable[str]]]
+) -> None:
+    match = await doors.admin.create([(await doors.bot()).bot for _ in range(2)])
+    issued = await create(doors, Access.READ)
+    async with watching(doors, issued.text, match.name) as end:
+        request = pb.RevokeAccessTokenRequest(name=issued.access_token.name)
+        await doors.admin.raw("/seatwise.v1.AccessService/RevokeAccessToken", request.SerializeToString())
+        async with asyncio.timeout(SOON_S):
+            assert await end == "TOKEN_REVOKED"
+    await doors.admin.abort(match.name)
 
 
 async def test_streams_of_a_token_that_expires_end_within_a_second(doors: House) -> None:

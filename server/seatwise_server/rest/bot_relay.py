@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from typing import Protocol, TypeAlias
 
 from cachetools import LRUCache
@@ -26,6 +27,7 @@ from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import REASONS, Refusal
 from seatwise_server.services.authentication import Caller
+from seatwise_server.services.open_streams import OpenStreams
 
 MOST_PINGS = 1_000
 """Pings that a bot may leave without an answer before the oldest is forgotten."""
@@ -65,7 +67,11 @@ def wires_to(http: HttpSettings) -> WireFactory:
 class BotRelays:
     """The state that this process keeps of bots over HTTP: the addresses of their referees, and their open play streams."""
 
-    def __init__(self, new_wire: WireFactory, find_referee: FindReferee) -> None:
+    def __init__(
+        self, new_wire: WireFactory, find_referee: FindReferee, open_streams: OpenStreams | None = None
+    ) -> None:
+        """`open_streams` ends a play stream whose token is taken away; without it, only the bot's referees do."""
+        self._open_streams = open_streams
         self._new_wire = new_wire
         self._find_referee = find_referee
         self._wires: LRUCache[str, Wire] = LRUCache(MOST_WIRES)
@@ -125,9 +131,10 @@ class BotRelays:
                 # Its streams must be gone before there are new ones: of two at a referee, the one that opens last replaces the other.
                 older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=caller.bot))
                 await older.close()
-            yield PlayResponse()
-            while True:
-                yield await play.next_message()
+            with self._open_streams.track_stream(caller, play) if self._open_streams else nullcontext():
+                yield PlayResponse()
+                while True:
+                    yield await play.next_message()
         finally:
             if self._open.get(caller.token) is play:
                 del self._open[caller.token]
@@ -210,9 +217,9 @@ class RelayedPlay:
         elif lost := [_not_seated(match, seat, why) for match, seat in seats]:
             await self.receive(address, PlayResponse(items=lost))
 
-    def end(self, why: Refusal) -> None:
+    def end(self, why: Refusal | None) -> None:
         """Ends the stream when the bot has read what came before."""
-        self._unread.put_nowait(why)
+        self._unread.put_nowait(why or Refusal("RELAY_LOST", "the stream has ended; open it again"))
 
     async def next_message(self) -> PlayResponse:
         """Returns the next message. Raises `Refusal` when the stream has ended."""

@@ -14,6 +14,7 @@ from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.operations import Operation
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.tls.ssl_contexts import new_port_context
@@ -51,6 +52,7 @@ class RestDoor:
         self,
         operations: Sequence[Operation],
         authenticator: Authenticator,
+        open_streams: OpenStreams,
         is_ready: Callable[[], bool],
         most_connections: int,
     ) -> None:
@@ -59,7 +61,7 @@ class RestDoor:
         if self._add_pages:
             self._add_pages(urls, operations, authenticator, self._streams, is_ready)
         if self._settings.lobby:
-            relays = BotRelays(wires_to(self._settings), self._find_referee)
+            relays = BotRelays(wires_to(self._settings), self._find_referee, open_streams)
             add_bot_endpoints(urls, relays, authenticator, self._bot_streams)
         app = new_rest_app(urls, self._settings.cors_origins)
         self._server = HttpServer(app, most_connections, self._settings.trusted_proxies)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 from seatwise_server.config import SpectatorDelay
 from seatwise_server.lobby.aborting import Aborting
@@ -12,6 +13,7 @@ from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.services.access_tokens import AccessService
 from seatwise_server.services.admin import AdminService
 from seatwise_server.services.audit_trail import AuditTrail, audit_operation
+from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import BotService
 from seatwise_server.services.deal_sets import DealSetRegistry
 from seatwise_server.services.games import GameService
@@ -19,6 +21,7 @@ from seatwise_server.services.ladders import LadderService
 from seatwise_server.services.leagues import LeagueService
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.operations import Operation, operations_of
 from seatwise_server.services.owner_watches import OwnerWatches
 from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService
@@ -38,6 +41,7 @@ def new_operations(
     registration: str = CLOSED,
     requests: OwnerRequests | None = None,
     owner_limits: OwnerLimits | None = None,
+    open_streams: OpenStreams | None = None,
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
@@ -46,7 +50,7 @@ def new_operations(
     are the resource names of the house bots. `trail` writes the audit log. `spectators` says when spectators are
     shown a position. Reads wait for their turn in the `budget`. `registration` is one of
     `REGISTRATION_MODES`. `requests` limits what owners may change. `owner_limits` are the
-    quotas of owners that have none of their own.
+    quotas of owners that have none of their own. `open_streams` ends watches whose token is taken away.
     """
     seating = Seating(store, durability)
     aborting = Aborting(store, seating)
@@ -69,7 +73,21 @@ def new_operations(
         }
     )
     operations = [replace(it, admit=_admission_of(it.method, budget, requests)) for it in operations]
+    if open_streams:
+        operations = [_ending_with_token(it, open_streams) for it in operations]
     return [audit_operation(operation, trail) for operation in operations]
+
+
+def _ending_with_token(operation: Operation, open_streams: OpenStreams) -> Operation:
+    """Returns the operation, whose streams end when the token is taken away that they were opened with."""
+    if not operation.is_streaming:
+        return operation
+
+    def handle(caller: Caller, request: Any) -> AsyncGenerator[Any, None]:
+        items: AsyncGenerator[Any, None] = operation.handle(caller, request)
+        return open_streams.end_with_token(caller, items) if caller.token else items
+
+    return replace(operation, handle=handle)
 
 
 def _admission_of(method: str, budget: ReadBudget | None, requests: OwnerRequests | None) -> Admission:
