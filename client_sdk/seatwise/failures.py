@@ -14,6 +14,7 @@ from seatwise.bot_errors import BadAnswerError
 _SAMPLES_FOLDER = str(Path(__file__).parent / "samples")
 _ON_THE_WAY = (
     str(Path(__file__).parent),
+    "client_sdk/seatwise/",  # what frames of compiled modules say
     str(Path(traceback.__file__).parent / "asyncio"),
     "<frozen importlib",
 )

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
-from inspect import isawaitable
 from itertools import permutations
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from seatwise.bot import BotFactory, check_bot
+from seatwise.bot import BotFactory, check_bot, is_awaitable
 from seatwise.bot_errors import UsageError
 from seatwise.failures import Failure, Failures
 from seatwise.kits import DEFAULT_GAME, find_kit
@@ -274,7 +273,7 @@ class LocalWaiter:
             self._runner.close()
 
     def __call__(self, value: Any) -> Any:
-        if not isawaitable(value):
+        if not is_awaitable(value):
             return value
         if self._runner is None:
             import asyncio

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]  # the stubs lack the C encoder
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, TypeAlias
 
 from seatwise_referee.ending import Ending, RejectReason
 from seatwise_referee.game import Json, Seat
-
-T = TypeVar("T")
+from seatwise_referee.value_type import value_type
 
 PRIVATE_FIELDS = frozenset({"message", "request_id", "request_ids"})
 """Fields of entries that the public record leaves out."""
@@ -134,16 +133,7 @@ def _charge_from_json(body: Mapping[str, Any]) -> Charge:
     return Charge(body["asked_ms"], body["allowance_ms"], body["charged_ms"])
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def _entry_type(cls: type[T]) -> type[T]:
-    """Make the class a dataclass whose values never change, as mypy checks.
-
-    A frozen dataclass takes twice as long to make (measured), and each move of a match, a replay and a verification makes one.
-    """
-    return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)
-
-
-@_entry_type
+@value_type
 class _Entry:
     kind: ClassVar[str]
     seq: int
@@ -158,7 +148,7 @@ class _Entry:
         return body
 
 
-@_entry_type
+@value_type
 class Sat(_Entry):
     """A bot sat down at its seat for the first time."""
 
@@ -168,14 +158,14 @@ class Sat(_Entry):
     """In hex: the bot's contribution to the deal."""
 
 
-@_entry_type
+@value_type
 class Dealt(_Entry):
     """The set-up is over. The deals follow from the seed and from the nonces in the entries before."""
 
     kind = "dealt"
 
 
-@_entry_type
+@value_type
 class Moved(_Entry):
     """A seat made a legal move in time."""
 
@@ -191,7 +181,7 @@ class Moved(_Entry):
     request_id: str
 
 
-@_entry_type
+@value_type
 class Defaulted(_Entry):
     """The referee played for seats that gave no answer."""
 
@@ -206,7 +196,7 @@ class Defaulted(_Entry):
         return {**_Entry.to_json(self), "moves": [move.to_json() for move in self.moves]}
 
 
-@_entry_type
+@value_type
 class Called(_Entry):
     """Seats called in a race, and no other seat can have called before them."""
 
@@ -231,7 +221,7 @@ class Called(_Entry):
         return {**_Entry.to_json(self), **lists}
 
 
-@_entry_type
+@value_type
 class Agreed(_Entry):
     """A race ended without a call."""
 
@@ -255,7 +245,7 @@ class Agreed(_Entry):
         return {**_Entry.to_json(self), **lists}
 
 
-@_entry_type
+@value_type
 class Rejected(_Entry):
     """A move did not stand, in a way that counts against its seat."""
 
@@ -268,7 +258,7 @@ class Rejected(_Entry):
     message: str
 
 
-@_entry_type
+@value_type
 class Resigned(_Entry):
     """A seat gave up."""
 
@@ -276,7 +266,7 @@ class Resigned(_Entry):
     seat: Seat
 
 
-@_entry_type
+@value_type
 class Forfeited(_Entry):
     """The referee took a seat out of the match."""
 
@@ -285,7 +275,7 @@ class Forfeited(_Entry):
     ending: Ending
 
 
-@_entry_type
+@value_type
 class TakenOver(_Entry):
     """Another referee owns the match from here on. Seats that are asked are asked again, with their full time."""
 
@@ -293,7 +283,7 @@ class TakenOver(_Entry):
     epoch: int
 
 
-@_entry_type
+@value_type
 class Frozen(_Entry):
     """The referee stood still for the `ms` before `at_ms`. No seat is charged for that."""
 
@@ -303,7 +293,7 @@ class Frozen(_Entry):
     """STALL (the process stood still) or STORE (Redis did)."""
 
 
-@_entry_type
+@value_type
 class Finished(_Entry):
     """The match was played to its end. This is its result."""
 
@@ -319,7 +309,7 @@ class Finished(_Entry):
         return {**_Entry.to_json(self), "endings": list(self.endings)}
 
 
-@_entry_type
+@value_type
 class Voided(_Entry):
     """The match was ended without a result."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from seatwise_referee.value_type import value_type
 
 if TYPE_CHECKING:
     from seatwise_referee.game import Seat
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ubongo.state import BuiltLayout, UbongoState
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@value_type
 class UbongoView:
     """Everything that one seat may know.
 

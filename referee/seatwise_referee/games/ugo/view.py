@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo.cards import UgoCard, cards_of
 from seatwise_referee.games.ugo.kingdoms import Kingdom
 from seatwise_referee.games.ugo.state import UgoState, starter_of
 from seatwise_referee.games.ugo.tricks import Trick, legal_mask
+from seatwise_referee.value_type import value_type
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@value_type
 class UgoView:
     """Everything that one seat may know. It has no field for another seat's cards.
 
