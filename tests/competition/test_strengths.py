@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seasons.virtual_ladder import plackett_luce
 
+from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import dot_product, invert_matrix, solve_system, zero_matrix
+from seatwise_server.competition.numeric.student_t import half_width_errors
 from seatwise_server.competition.ratings.comparisons import count_comparisons
 from seatwise_server.competition.ratings.sandwich_covariance import (
     add_model_covariance,
@@ -253,3 +255,26 @@ def test_the_algebra_holds() -> None:
         lambda v: [dot_product(row, v) for row in matrix], [matrix[i][i] for i in range(7)], right
     )
     assert [dot_product(row, x) for row in matrix] == pytest.approx(right, abs=1e-9)
+
+
+def test_an_interval_at_every_look_is_wider_by_the_quantile_of_the_page():
+    fit = fit_strengths(season(60, 6, seed=3))
+    for once, always in zip(fit.strengths, fit.widen_for_every_look().strengths, strict=True):
+        error = (once.high - once.low) / 2 / half_width_errors(60 - 6)
+        quantile = anytime_quantile((80 / error) ** 2)
+        assert always.high - always.value == pytest.approx(
+            (once.high - once.value) * quantile / 1.959964, rel=1e-6
+        )
+        assert always.low + always.high == pytest.approx(2 * once.value)
+        assert always.provisional == (once.provisional or always.high - always.value > 100)
+
+
+def test_two_bots_are_told_apart_at_every_look_where_their_intervals_leave_out_0():
+    """Of two bots, each strength is half of their difference, and so is its error."""
+    for seed in range(30):
+        fit = fit_strengths(season(80, 2, seed, seats=2, spread=1.2))
+        one, other = fit.strengths
+        error = (one.high - one.low) / 2 / half_width_errors(80 - 2)
+        wider = anytime_quantile((80 / (2 * error)) ** 2) / 1.959964
+        left_out = one.value > wider * (one.high - one.value)
+        assert fit.excludes_equality(one.bot, other.bot) == left_out

@@ -14,6 +14,7 @@ from seasons.one_season import league_of, played
 
 from seatwise.cli import main
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
 from seatwise_server.league.publishing import publish_season
 from seatwise_server.league.report import pair_matches
 from seatwise_server.league.report.verdict import describe_leaders
@@ -225,6 +226,27 @@ def test_a_season_that_goes_on_says_so(tmp_path):
     assert "The season is not over:" in words
     assert "5 matches are still due" in words
     assert "Differences at every look" in words
+    assert "Intervals hold in 95 of 100 seasons, at every look." in words
+
+
+FIGURES_OF_ONE_LOOK = ("Points a match", "Differences on the same deals", "The better of two", "Final orders")
+
+
+def test_figures_of_one_look_come_when_a_season_is_over(folder, tmp_path):
+    assert {*FIGURES_OF_ONE_LOOK, "Corrected for the luck of the deal"} <= {*page_in(folder).words}
+    played(tmp_path, league_of(), most=4).close()
+    publish_season(tmp_path)
+    assert not {*FIGURES_OF_ONE_LOOK, "Corrected for the luck of the deal"} & {*page_in(tmp_path).words}
+
+
+def test_the_verdict_of_a_season_that_goes_on_holds_at_every_look(tmp_path, monkeypatch):
+    def name_others(self, bot, *, at_every_look=False):
+        return tuple(each.bot for each in self.strengths if each.bot != bot) if at_every_look else ()
+
+    monkeypatch.setattr(StrengthFit, "indistinct_bots", name_others)
+    played(tmp_path, league_of(), most=5).close()
+    publish_season(tmp_path)
+    assert "leads, but the results do not tell it apart from" in " ".join(page_in(tmp_path).words)
 
 
 def test_a_season_that_is_over_has_the_intervals_of_one_look(folder):
@@ -242,11 +264,14 @@ def test_a_season_of_version_1_keeps_its_methods(tmp_path):
 def test_beside_the_verdict_of_a_test_is_no_interval_for_one_look(tmp_path):
     settings = {"format": "ab-test", "deals": "rotation", "entrants": league_of("greedy", "random").entrants}
     league = league_of(**settings, options={"rounds": 6}, rounds=40)
-    played(tmp_path, league).close()
+    book = played(tmp_path, league)
+    book.close()
     publish_season(tmp_path)
     words = " ".join(page_in(tmp_path).words)
-    assert "Differences on the same deals" not in words
+    assert not {*FIGURES_OF_ONE_LOOK, "Corrected for the luck of the deal"} & {*page_in(tmp_path).words}
     assert "hold at every look" in words
+    for strength in fit_strengths(book.season.results.values()).widen_for_every_look().strengths:
+        assert f"{strength.low:.2f} to {strength.high:.2f}" in words
     assert "H0: random2 does not make" not in words
     standings = json.loads((tmp_path / "standings.json").read_text())
     low, high = standings["difference_interval"]

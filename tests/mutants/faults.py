@@ -2282,6 +2282,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_page_formulas.py::test_the_playouts_of_a_deal",),
     ),
     Fault(
+        "page: a test of A against B has the figures of one look beside its verdict",
+        "server/seatwise_server/league/report/sections.py",
+        "is_last_look = not due and not is_anytime_test(schedule)",
+        "is_last_look = not due",
+        ("tests/league/test_report.py::test_beside_the_verdict_of_a_test_is_no_interval_for_one_look",),
+    ),
+    Fault(
+        "page: a leader is told apart by one look while the season goes on",
+        "server/seatwise_server/league/report/page.py",
+        "found.indistinct_bots(first[0], at_every_look=not is_last_look)",
+        "found.indistinct_bots(first[0])",
+        ("tests/league/test_report.py::test_the_verdict_of_a_season_that_goes_on_holds_at_every_look",),
+    ),
+    Fault(
         "season: luck taken off is forgotten in the level",
         f"{COMPETITION}/statistics/luck_correction.py",
         "    return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))",

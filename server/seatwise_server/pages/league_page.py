@@ -88,7 +88,7 @@ class LeaguePage:
             standings=table.standings,
             has_byes=any(line.byes for line in table.standings),
             indistinct=_indistinct_names(table.standings, figures.fit, names, is_last_look=is_last_look),
-            whiskers=_draw_strengths(table.standings, figures.fit, names),
+            whiskers=_draw_strengths(table.standings, figures.fit, names, is_last_look=is_last_look),
             crosstable=_crosstable_rows(name, table.standings, figures.crosstable),
             schedule=schedule_rows(figures, [match.name for match in live.matches]),
             live=live.matches,
@@ -234,11 +234,12 @@ def _name_some(others: Sequence[str], possible: int) -> str:
 
 
 def _draw_strengths(
-    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str]
+    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str], *, is_last_look: bool
 ) -> Markup | None:
     if fit is None:
         return None
-    known = {strength.bot: strength for strength in fit.strengths}
+    shown = fit if is_last_look else fit.widen_for_every_look()
+    known = {strength.bot: strength for strength in shown.strengths}
     rows = [
         Whisker(names[line.bot], known[line.bot].value, known[line.bot].low, known[line.bot].high)
         for line in standings

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
@@ -93,9 +93,26 @@ class StrengthFit:
         error = found.half_width / self._half_width_errors
         if not error:
             return found.value != 0
+        return abs(found.value) > self._errors_at_every_look(error) * error
+
+    def widen_for_every_look(self) -> StrengthFit:
+        """Return the same fit for a log that still grows: the interval of each strength holds at every look."""
+        return replace(self, strengths=tuple(map(self._widen_strength, self.strengths)))
+
+    def _widen_strength(self, strength: Strength) -> Strength:
+        error = (strength.high - strength.low) / 2 / self._half_width_errors
+        half = self._errors_at_every_look(error) * error if error else 0.0
+        return replace(
+            strength,
+            low=strength.value - half,
+            high=strength.value + half,
+            provisional=strength.provisional or half > PROVISIONAL_HALF_WIDTH,
+        )
+
+    def _errors_at_every_look(self, error: float) -> float:
+        """Return how many standard errors of this size an interval reaches to each side, so that it holds at every look."""
         wider = self._half_width_errors / normal_quantile((1 + CONFIDENCE) / 2)
-        errors = wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
-        return abs(found.value) > errors * error
+        return wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
 
     def interval_ahead(self, one: str, other: str) -> StrengthInterval:
         """Return the probability that the first bot finishes ahead at a table where both sit, with its interval. A tie is half."""

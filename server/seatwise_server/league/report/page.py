@@ -23,7 +23,7 @@ from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.pair_matches import list_pair_matches, pair_anchor
-from seatwise_server.league.report.sections import Section, extra_sections
+from seatwise_server.league.report.sections import Section, extra_sections, is_anytime_test
 from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import LOCAL_TABLES, SERVER_TABLES, League
@@ -77,15 +77,18 @@ def render_report(
     so_far = season.so_far
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
-    found = _fit_season(league, season) if season.results else None
     due = schedule.due_matches(so_far)
     is_running = bool(due) and league.statistics_version > 1
+    is_last_look = not is_running and not is_anytime_test(schedule)
+    found = _fit_season(league, season, is_last_look=is_last_look) if season.results else None
     extra = extra_sections(schedule, facts, so_far, due if is_running else ())
     page: str = _load_template().render(
         league=league,
         facts=facts,
         digest=digest,
-        verdict=_describe_verdict(league, standings, found, facts, is_over=bool(digest)),
+        verdict=_describe_verdict(
+            league, standings, found, facts, is_over=bool(digest), is_last_look=is_last_look
+        ),
         date=f"{last_write.day} {last_write:%B %Y}",
         iso_date=f"{last_write:%Y-%m-%d}",
         style=Markup(_read_resource("style.css")),
@@ -96,7 +99,8 @@ def render_report(
         withheld=standings.get("withheld", 0),
         overview=_overview_rows(season, facts),
         sections=_list_sections(extra),
-        standings=standings_table(standings, found, facts, is_running=is_running),
+        standings=standings_table(standings, found, facts, is_last_look=is_last_look),
+        is_last_look=is_last_look,
         strengths=_draw_strengths(found, facts),
         crosstable=_crosstable_rows(facts),
         pairs=list_pair_matches(facts),
@@ -115,12 +119,19 @@ def render_report(
     return page
 
 
-def _fit_season(league: League, season: Season) -> StrengthFit:
-    return fit_strengths(season.results.values(), has_design_effect=league.statistics_version > 1)
+def _fit_season(league: League, season: Season, *, is_last_look: bool) -> StrengthFit:
+    found = fit_strengths(season.results.values(), has_design_effect=league.statistics_version > 1)
+    return found if is_last_look else found.widen_for_every_look()
 
 
 def _describe_verdict(
-    league: League, standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts, *, is_over: bool
+    league: League,
+    standings: Mapping[str, Any],
+    found: StrengthFit | None,
+    facts: Facts,
+    *,
+    is_over: bool,
+    is_last_look: bool,
 ) -> str:
     """Return how the season ended, or stands. A test of A against B has a verdict of its own."""
     if verdict := describe_verdict(league, standings):
@@ -129,7 +140,8 @@ def _describe_verdict(
     leaders = [facts.names[player] for player in first]
     rivals = None
     if found and len(first) == 1 and first[0] in {each.bot for each in found.strengths}:
-        rivals = [facts.names[other] for other in found.indistinct_bots(first[0])]
+        others = found.indistinct_bots(first[0], at_every_look=not is_last_look)
+        rivals = [facts.names[other] for other in others]
     return describe_leaders(leaders, rivals, is_over=is_over)
 
 
@@ -179,11 +191,11 @@ def _overview_rows(season: Season, facts: Facts) -> list[tuple[str, str]]:
 
 
 def standings_table(
-    standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts, *, is_running: bool = False
+    standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts, *, is_last_look: bool
 ) -> dict[str, Any]:
     """Return the table with the fitted strength of each entrant.
 
-    While the season runs, bots are told apart only by what holds at every look.
+    Before the last look, bots are told apart only by what holds at every look.
     """
     strengths = {each.bot: each for each in found.strengths} if found else {}
     rows = [
@@ -191,7 +203,7 @@ def standings_table(
             row["rank"],
             row["player"],
             (*row_cells(standings, row), _format_strength(strengths.get(row["player"]))),
-            _name_indistinct(row["player"], found, facts, is_running=is_running),
+            _name_indistinct(row["player"], found, facts, is_last_look=is_last_look),
         )
         for row in standings["rows"]
     ]
@@ -218,10 +230,10 @@ def _format_strength(strength: Strength | None) -> str:
     return f"{strength.value:+.0f} ± {half:.0f}{' prov.' if strength.provisional else ''}"
 
 
-def _name_indistinct(player: str, found: StrengthFit | None, facts: Facts, *, is_running: bool) -> str:
+def _name_indistinct(player: str, found: StrengthFit | None, facts: Facts, *, is_last_look: bool) -> str:
     if found is None or player not in {each.bot for each in found.strengths}:
         return ""
-    others = found.indistinct_bots(player, at_every_look=is_running)
+    others = found.indistinct_bots(player, at_every_look=not is_last_look)
     if len(others) == len(facts.order) - 1 > 1:
         return "any other"
     return ", ".join(facts.names[other] for other in others) or "none"

@@ -29,8 +29,8 @@ from seatwise_server.league.report.luck import correct_for_luck, has_playouts
 from seatwise_server.league.table import describe_verdict
 
 AT_EVERY_LOOK = (
-    "These intervals hold however often somebody looks, and whenever somebody stops. The others on this page hold for one look, "
-    "after the last match. The price: to tell two bots apart takes about 1.2 times the matches of a fixed sample on average. "
+    "These intervals hold however often somebody looks, and whenever somebody stops. Those that hold for one look, after the last "
+    "match, follow when the season is over. The price: to tell two bots apart takes about 1.2 times the matches of a fixed sample on average. "
     "Four of five seasons tell them apart within 1.7 times."
 )
 ROUND_FORMATS = ("swiss", "knockout")
@@ -72,16 +72,12 @@ def extra_sections(
     results = list(so_far.results.values())
     if not results:
         return []
-    statistics = (
-        _means_part(facts, results),
-        *_luck_parts(facts, results),
-        *(() if _is_anytime_test(schedule) else (_differences_part(facts, results),)),
-        *_running_parts(facts, so_far, due),
-        _pairs_part(facts, results),
-        _orders_part(facts, results),
+    is_last_look = not due and not is_anytime_test(schedule)
+    statistics = tuple(
+        _last_look_parts(facts, results) if is_last_look else _running_parts(facts, so_far, due)
     )
     sections = [
-        Section("statistics", "How certain the figures are", statistics),
+        *([Section("statistics", "How certain the figures are", statistics)] if statistics else []),
         Section(
             "fairness",
             "Fairness checks",
@@ -91,6 +87,15 @@ def extra_sections(
     if isinstance(schedule, ABTest):
         sections.insert(0, Section("test", "The test", (_test_part(schedule, facts, so_far),)))
     return sections
+
+
+def _last_look_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
+    """Yield the figures that hold for one look, after the last match."""
+    yield _means_part(facts, results)
+    yield from _luck_parts(facts, results)
+    yield _differences_part(facts, results)
+    yield _pairs_part(facts, results)
+    yield _orders_part(facts, results)
 
 
 def _means_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
@@ -284,7 +289,7 @@ def _anytime_test_part(
     )
 
 
-def _is_anytime_test(schedule: Schedule) -> bool:
+def is_anytime_test(schedule: Schedule) -> bool:
     """Return whether the season is a test that stops by what it sees, beside which an interval for one look would be wrong."""
     return isinstance(schedule, ABTest) and isinstance(schedule.test, AnytimeTest)
 
