@@ -3,21 +3,21 @@
 A bot is a class with one method for each kind of question:
 
     >>> import seatwise
-    >>> class Lowest(seatwise.Bot):
+    >>> class Highest(seatwise.Bot):
     ...     def choose(self, view):
-    ...         return min(view.legal_cards, key=lambda card: card.value)
+    ...         return max(view.legal_cards, key=lambda card: card.value)
 
 `play` runs matches here, without a server. The same seed gives the same matches:
 
-    >>> results = seatwise.play([Lowest, "greedy"], matches=20, seed=7)
+    >>> results = seatwise.play([Highest, "random"], matches=20, seed=7)
     >>> results.bots
-    ('Lowest', 'greedy')
-    >>> results.standing("greedy").mean_points > results.standing("Lowest").mean_points
+    ('Highest', 'random')
+    >>> results.standing("Highest").mean_points > results.standing("random").mean_points
     True
 
 `run` connects the bot to a server, where it plays against other bots:
 
-    seatwise.run(Lowest, address="localhost:7433", token="...")
+    seatwise.run(Highest, address="localhost:7433", token="...")
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ class Bot(GameMethods):
     - `ended`: nothing.
 
     Example:
-        >>> class Lowest(Bot):
+        >>> class Highest(Bot):
         ...     def choose(self, view):
-        ...         return min(view.legal_cards, key=lambda card: card.value)
+        ...         return max(view.legal_cards, key=lambda card: card.value)
     """
 
     name: str = ""

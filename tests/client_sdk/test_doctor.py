@@ -22,6 +22,7 @@ from seatwise.cli import main
 from seatwise.doctor.checks import CHECKS, NEW_REASON, UNKNOWN_FIELD
 from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
 from seatwise.doctor.examination import CheckFailed, Examination
+from seatwise.doctor.examined_bot import process_starter
 from seatwise.doctor.junit import junit_of
 from seatwise.doctor.scripted_server import Door, NothingCame, ScriptedReferee, Transcript
 from seatwise.doctor.scripted_socket import (
@@ -67,6 +68,7 @@ FAULTS = {
 SOON_FOUND = {
     "has_no_token", "has_one_nonce", "plays_any_card", "answers_twice", "forgets_receipts", "moves_again",
     "answers_the_old_referee", "never_gives_up", "hammers", "ignores_retry_after", "ignores_final", "answers_no_pings",
+    "ends_at_rejections", "ends_when_closed",
 }  # fmt: skip
 """Faults that `make test` looks for, too. The others are silences, so each takes as long as the patience."""
 
@@ -253,9 +255,43 @@ def test_a_bot_that_breaks_is_shown_with_what_it_printed(capsys: pytest.CaptureF
     ]
     assert main(["doctor", "--only", "attends", "--patience", "2", *command]) == 1
     told = capsys.readouterr().out
-    assert "FAILED attends: no Attend stream was opened for 2 s" in told
-    assert "no such bot at 127.0.0.1:" in told
+    assert "FAILED attends: its process ended with exit code 1 before it opened an Attend stream" in told
+    assert "the last line that it printed: no such bot at 127.0.0.1:" in told
     assert "1 to mend: 1 checks" in told
+
+
+QUITTER = "import sys; print('reading', file=sys.stderr); sys.exit('no model at ./model.bin')"
+
+
+@pytest.mark.parametrize("check", [each.name for each in CHECKS])
+async def test_a_bot_that_ends_at_once_is_told_so_at_once_in_each_check(check: str) -> None:
+    """The patience is longer than a test may last."""
+    start = process_starter([sys.executable, "-I", "-S", "-c", QUITTER, "{address}"])
+    report = await examine_bot(start, settings(only=(check,), patience_s=600.0), print)
+    [result] = report.results
+    assert result.outcome is CheckOutcome.FAILED
+    assert result.why == (
+        "its process ended with exit code 1 before it opened an Attend stream; "
+        "the last line that it printed: no model at ./model.bin"
+    )
+    assert "It must run until it is stopped" in result.mend
+    case = fromstring(junit_of(report)).find("testcase/system-out")
+    assert case is not None
+    assert str(case.text).splitlines() == ["reading", "no model at ./model.bin"]
+
+
+async def test_a_bot_that_ends_in_the_middle_of_a_check_is_told_what_the_check_asks_for() -> None:
+    report = await examine("ends_at_rejections", only=("survives_rejections",), patience_s=600.0)
+    [result] = report.results
+    assert result.why == "its process ended with exit code 0 in the middle of the check; it printed nothing"
+    assert "After none of them a client may end" in result.mend
+
+
+async def test_a_bot_that_is_killed_is_told_the_signal() -> None:
+    kill = "import os; os.kill(os.getpid(), 11)"
+    start = process_starter([sys.executable, "-I", "-S", "-c", kill, "{address}"])
+    report = await examine_bot(start, settings(only=("attends",), patience_s=600.0), print)
+    assert report.results[0].why.startswith("its process ended by SIGSEGV before")
 
 
 FAMILY = """

@@ -37,6 +37,32 @@ def test_a_new_python_bot_passes_its_own_test_and_beats_random(tmp_path: Path, g
     assert "Ran 2 tests" in make(folder, "test")
 
 
+WEAK = {
+    "ugo": """import seatwise
+class Mine(seatwise.Bot):
+    def choose(self, view):
+        return min(view.legal_cards, key=lambda card: card.value)
+""",
+    "ubongo": """import seatwise
+class Mine(seatwise.Bot):
+    def build(self, view):
+        yield from ()
+""",
+}
+"""Bots that never fail, and lose to `random`."""
+
+
+@pytest.mark.parametrize("game", WEAK)
+def test_the_test_of_a_new_python_bot_finds_one_that_loses_to_random(tmp_path: Path, game: str) -> None:
+    folder = write(tmp_path / "mine", "--game", game)
+    (folder / "bot.py").write_text(WEAK[game])
+    done = subprocess.run(
+        ["make", "test"], cwd=folder, capture_output=True, text=True, timeout=MAKE_S, check=False
+    )
+    assert "FAIL: test_it_beats_random" in done.stderr
+    assert "failures=1" in done.stderr
+
+
 def test_a_new_python_bot_is_compared_with_the_version_that_was_kept(tmp_path: Path) -> None:
     folder = write(tmp_path / "mine")
     assert "test" in make(folder, "help")

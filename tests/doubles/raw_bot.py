@@ -65,8 +65,9 @@ class RawBot:
         if not self.seats:
             self.is_over.set()
 
-    async def wait_for_end(self) -> None:
+    async def wait_for_end(self) -> str:
         await self.is_over.wait()
+        return "with exit code 0"
 
     @property
     def memory_bytes(self) -> int:

@@ -3324,6 +3324,24 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "the doctor waits its whole patience for a bot that has ended",
+        "client_sdk/seatwise/doctor/doctor.py",
+        "await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)",
+        "await asyncio.wait({running})",
+        (
+            "tests/client_sdk/test_doctor.py::test_a_bot_that_ends_at_once_is_told_so_at_once_in_each_check[attends]",
+        ),
+    ),
+    Fault(
+        "the test of a new bot passes for one that loses to random",
+        "client_sdk/seatwise/templates/ugo/test_bot.py.txt",
+        "self.assertGreater(mine, other)",
+        "self.assertNotEqual(mine, other)",
+        (
+            "tests/client_sdk/test_new_bot.py::test_the_test_of_a_new_python_bot_finds_one_that_loses_to_random",
+        ),
+    ),
+    Fault(
         "a doctor that is killed leaves its bot running",
         "client_sdk/seatwise/doctor/watched_group.py",
         "os.read(0, 1)\nos.killpg(0, signal.SIGKILL)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 from typing import Any
@@ -18,6 +18,11 @@ from seatwise.doctor.scripted_server import Door, NothingCame, Transcript, scrip
 from seatwise.doctor.slow_link import slow_link
 
 PROTOCOL_PAGE = "docs/protocol.md"
+
+ENDED_GRACE_S = 2.0
+"""How long a check goes on after the end of the bot, in seconds. The last message of the bot may still be under way."""
+
+MEND_END = "Start the command by itself, and read what it prints. It must run until it is stopped, and not in the background."
 
 
 class CheckOutcome(StrEnum):
@@ -180,14 +185,46 @@ async def _run_check(check: DoctorCheck, start: BotStarter, settings: DoctorSett
         )
         outcome, why = CheckOutcome.PASSED, ""
         try:
-            await check.run(exam)
+            await _run_while_bot_runs(check, exam)
+        except BotEnded as error:
+            outcome, why = CheckOutcome.FAILED, str(error)
+            check = check if exam.has_attended else replace(check, mend=MEND_END)
         except (CheckFailed, NothingCame) as error:
             outcome, why = (CheckOutcome.NOTED if check.is_note else CheckOutcome.FAILED), str(error)
-            transcript.note(f"failed: {error}")
+        if why:
+            transcript.note(f"failed: {why}")
         return _result_of(
             check, outcome, why, monotonic() - started_s, exam.measured, transcript.lines, bot.read_output()
         )
     raise AssertionError("unreachable: no context of the stack suppresses exceptions")
+
+
+class BotEnded(CheckFailed):
+    """The bot has ended by itself, and the check waits for it. The text says how it has ended."""
+
+
+async def _run_while_bot_runs(check: DoctorCheck, exam: Examination) -> None:
+    """Run a check. Raises what the check does, and `BotEnded` soon after the bot has ended where the check goes on."""
+    running = asyncio.ensure_future(check.run(exam))
+    ended = asyncio.ensure_future(exam.bot.wait_for_end())
+    try:
+        await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({running}, timeout=ENDED_GRACE_S)
+        if ended.done() and (not running.done() or isinstance(running.exception(), NothingCame)):
+            raise BotEnded(_describe_end(ended.result(), exam))
+        await running
+    finally:
+        running.cancel()
+        ended.cancel()
+        await asyncio.wait({running, ended})
+
+
+def _describe_end(how: str, exam: Examination) -> str:
+    """Return the sentence about a bot that has ended: how, when, and the last line that it printed."""
+    stage = "in the middle of the check" if exam.has_attended else "before it opened an Attend stream"
+    *_, last = "", *exam.bot.read_output().strip().splitlines()
+    printed = f"the last line that it printed: {last.strip()}" if last else "it printed nothing"
+    return f"its process ended {how} {stage}; {printed}"
 
 
 def _result_of(

@@ -150,6 +150,8 @@ class Examination:
         self._referee: ScriptedReferee | None = None
         self.matches: list[ScriptedMatch] = []
         """All matches so far."""
+        self.has_attended = False
+        """Whether the bot has opened an Attend stream."""
         self._taken_seats: set[tuple[str, int]] = set()
         """The seats in which the bot has sat down, by match."""
 
@@ -158,6 +160,7 @@ class Examination:
     async def wait_for_lobby(self, patience_s: float | None = None) -> ScriptedLobby:
         """Return the next Attend stream, and make it the one that offers."""
         self.lobby = await _next_of(self.server.lobbies, patience_s or self.patience_s, "no Attend stream")
+        self.has_attended = True
         return self.lobby
 
     async def wait_for_attendance(self) -> lobby_service_pb2.AttendRequest:

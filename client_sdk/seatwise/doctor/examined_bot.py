@@ -30,8 +30,8 @@ class ExaminedBot(Protocol):
         """Do what Ctrl-C does."""
         ...
 
-    async def wait_for_end(self) -> None:
-        """Return when it has ended."""
+    async def wait_for_end(self) -> str:
+        """Return when it has ended, and how: "with exit code 1", or "by SIGSEGV"."""
         ...
 
     @property
@@ -95,9 +95,10 @@ class ProcessBot:
         """See `ExaminedBot`."""
         self._signal(signal.SIGINT)
 
-    async def wait_for_end(self) -> None:
+    async def wait_for_end(self) -> str:
         """See `ExaminedBot`."""
-        await self._process.wait()
+        code = await self._process.wait()
+        return f"with exit code {code}" if code >= 0 else f"by {name_signal(-code)}"
 
     @property
     def memory_bytes(self) -> int:
@@ -116,6 +117,14 @@ class ProcessBot:
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._group, number)
+
+
+def name_signal(number: int) -> str:
+    """Return the name of a signal, as in "SIGTERM"; "signal 64" for one that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 __all__ = ["TOKEN", "BotStarter", "ExaminedBot", "ProcessBot", "process_starter"]

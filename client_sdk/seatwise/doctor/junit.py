@@ -40,6 +40,8 @@ def _add_case(suite: Element, result: CheckResult) -> None:
         failure.text = _printable(
             "\n".join((f"Mend: {result.mend}", f"See: {result.see}", *result.transcript))
         )
+        if result.output:
+            SubElement(case, "system-out").text = _printable(result.output)
     elif result.outcome is CheckOutcome.SKIPPED:
         SubElement(case, "skipped", message=_printable(result.why))
 

@@ -67,8 +67,9 @@ class SilentBot:
     def interrupt(self) -> None:
         """See `ExaminedBot`. No check of a certificate does it."""
 
-    async def wait_for_end(self) -> None:
+    async def wait_for_end(self) -> str:
         """See `ExaminedBot`. No check of a certificate does it."""
+        return "unseen"
 
 
 class Examiner:
