@@ -256,7 +256,7 @@ def test_a_bot_that_breaks_is_shown_with_what_it_printed(capsys: pytest.CaptureF
     assert main(["doctor", "--only", "attends", "--patience", "2", *command]) == 1
     told = capsys.readouterr().out
     assert "FAILED attends: its process ended with exit code 1 before it opened an Attend stream" in told
-    assert "the last line that it printed: no such bot at 127.0.0.1:" in told
+    assert 'it printed "no such bot at 127.0.0.1:' in told
     assert "1 to mend: 1 checks" in told
 
 
@@ -271,8 +271,7 @@ async def test_a_bot_that_ends_at_once_is_told_so_at_once_in_each_check(check: s
     [result] = report.results
     assert result.outcome is CheckOutcome.FAILED
     assert result.why == (
-        "its process ended with exit code 1 before it opened an Attend stream; "
-        "the last line that it printed: no model at ./model.bin"
+        'its process ended with exit code 1 before it opened an Attend stream; it printed "no model at ./model.bin"'
     )
     assert "It must run until it is stopped" in result.mend
     case = fromstring(junit_of(report)).find("testcase/system-out")
@@ -287,11 +286,18 @@ async def test_a_bot_that_ends_in_the_middle_of_a_check_is_told_what_the_check_a
     assert "After none of them a client may end" in result.mend
 
 
+async def test_a_bot_that_leaves_its_referee_for_a_stale_offer_is_told_so() -> None:
+    report = await examine("follows_stale_offers", only=("ignores_stale_offer",), patience_s=3.0)
+    assert report.results[0].why == "it went to the referee of an offer with a lower epoch"
+
+
 async def test_a_bot_that_is_killed_is_told_the_signal() -> None:
-    kill = "import os; os.kill(os.getpid(), 11)"
+    kill = "import os; print('panic: no model\\nmain.go:7', flush=True); os.kill(os.getpid(), 11)"
     start = process_starter([sys.executable, "-I", "-S", "-c", kill, "{address}"])
     report = await examine_bot(start, settings(only=("attends",), patience_s=600.0), print)
-    assert report.results[0].why.startswith("its process ended by SIGSEGV before")
+    assert report.results[0].why == (
+        'its process ended by SIGSEGV before it opened an Attend stream; it printed "panic: no model"'
+    )
 
 
 FAMILY = """

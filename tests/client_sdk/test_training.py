@@ -206,7 +206,7 @@ def test_a_vector_environment_begins_new_matches(is_compiled: bool) -> None:
 
 def test_a_hand_of_ubongo_is_built_to_a_call() -> None:
     pytest.importorskip("gymnasium", reason="install the extra `rl`: pip install '.[rl]'")
-    from seatwise.rl.ubongo_v1 import CALL_ACTION, MOST_CHOICES, STOP_ACTION, UbongoEnv
+    from seatwise.rl.ubongo_v1 import CALL_ACTION, ILLEGAL_REWARD, MOST_CHOICES, STOP_ACTION, UbongoEnv
 
     env = UbongoEnv(render_mode="ansi")
     rewards = []
@@ -222,8 +222,19 @@ def test_a_hand_of_ubongo_is_built_to_a_call() -> None:
         rewards.append(reward)
     assert 10.0 in rewards
     assert env.reset(seed=3)[0]["hand"].tolist() == env.reset(seed=3)[0]["hand"].tolist()
-    with pytest.raises(ValueError, match="not legal now"):
-        env.step(CALL_ACTION)
+    *_, reward, is_over, _, infos = env.step(CALL_ACTION)
+    assert (reward, is_over, infos["action_mask"].any()) == (ILLEGAL_REWARD, True, False)
+    with pytest.raises(ValueError, match="the hand is over"):
+        env.step(STOP_ACTION)
+
+
+def test_the_environment_of_ubongo_passes_the_check_of_gymnasium() -> None:
+    checker = pytest.importorskip(
+        "gymnasium.utils.env_checker", reason="install the extra `rl`: pip install '.[rl]'"
+    )
+    from seatwise.rl.ubongo_v1 import UbongoEnv
+
+    checker.check_env(UbongoEnv(render_mode="ansi"), skip_render_check=True)
 
 
 # OpenSpiel

@@ -384,9 +384,13 @@ async def check_ignores_stale_offer(exam: Examination) -> None:
     await exam.wait_for_sit(match)
     async with exam.open_other_server() as stale:
         await exam.offer_seat(match, epoch=4, address=stale.address)
-        await exam.ask(match, 5)
-        await exam.accept_move(match, await exam.read_move(match), 5)
-        await asyncio.sleep(GRACE_S)
+        try:
+            await exam.ask(match, 5)
+            await exam.accept_move(match, await exam.read_move(match), 5)
+            await asyncio.sleep(GRACE_S)
+        except NothingCame:  # a bot that goes there may leave the right one
+            if stale.referees.empty():
+                raise
         if not stale.referees.empty():
             raise CheckFailed("it went to the referee of an offer with a lower epoch")
 

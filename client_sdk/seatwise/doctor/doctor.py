@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +22,9 @@ PROTOCOL_PAGE = "docs/protocol.md"
 
 ENDED_GRACE_S = 2.0
 """How long a check goes on after the end of the bot, in seconds. The last message of the bot may still be under way."""
+
+ERROR_WORDS = re.compile("error|exception|panic|fatal", re.IGNORECASE)
+"""The last line with such a word is told of a bot that has ended. In some languages the lines after it are a stack."""
 
 MEND_END = "Start the command by itself, and read what it prints. It must run until it is stopped, and not in the background."
 
@@ -220,10 +224,11 @@ async def _run_while_bot_runs(check: DoctorCheck, exam: Examination) -> None:
 
 
 def _describe_end(how: str, exam: Examination) -> str:
-    """Return the sentence about a bot that has ended: how, when, and the last line that it printed."""
+    """Return the sentence about a bot that has ended: how, when, and the line that it printed about it."""
     stage = "in the middle of the check" if exam.has_attended else "before it opened an Attend stream"
-    *_, last = "", *exam.bot.read_output().strip().splitlines()
-    printed = f"the last line that it printed: {last.strip()}" if last else "it printed nothing"
+    lines = [line.strip() for line in exam.bot.read_output().splitlines() if line.strip()]
+    *_, told = "", *([line for line in lines if ERROR_WORDS.search(line)] or lines)
+    printed = f'it printed "{told}"' if told else "it printed nothing"
     return f"its process ended {how} {stage}; {printed}"
 
 

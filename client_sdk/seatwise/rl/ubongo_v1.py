@@ -2,7 +2,8 @@
 
 The environment plays at the referee itself, at a table whose other seat builds nothing. An action is the number of a
 placement in the list of all that fit (0 to 63), 64 calls "Ubongo!", and 65 stops. The reward are the points of the round,
-when it ends. There is no clock: to build a call faster is the task of a bot, not of this environment.
+when it ends. An action that the mask does not allow ends the hand with `ILLEGAL_REWARD`, as in environments of PettingZoo. There is
+no clock: to build a call faster is the task of a bot, not of this environment.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ MOST_CHOICES: Final = 64
 CALL_ACTION: Final = MOST_CHOICES
 STOP_ACTION: Final = MOST_CHOICES + 1
 UBONGO_ACTIONS: Final = MOST_CHOICES + 2
+ILLEGAL_REWARD: Final = -1.0
+"""The reward for an action that is not legal. The hand is over then, and worth no points."""
+
 GRID: Final = 61
 """Columns and rows of the table, from -30 to 30."""
 
@@ -75,7 +79,7 @@ class UbongoEnv(gymnasium.Env):  # type: ignore[misc]
         super().reset(seed=seed, options=options)
         state = UBONGO_RULES.deal(2, self.np_random.bytes(32), self._options)
         self._state: UbongoState = UBONGO_RULES.play(state, Seat(1), Stop())
-        self._choices = list_choices(self.view)
+        self._is_over, self._choices = False, list_choices(self.view)
         return self._observe(), {"action_mask": self._mask()}
 
     @property
@@ -84,15 +88,23 @@ class UbongoEnv(gymnasium.Env):  # type: ignore[misc]
         return UBONGO_RULES.view(self._state, BUILDER)
 
     def step(self, action: int) -> tuple[dict[str, NDArray[np.int8]], float, bool, bool, dict[str, Any]]:
-        """Take an action. Raises `ValueError` for one that the mask does not allow."""
-        if not 0 <= action < UBONGO_ACTIONS or not self._mask()[action]:
-            raise ValueError(f"action {action} is not legal now; see action_mask")
-        self._state = UBONGO_RULES.play(self._state, BUILDER, self._move_of(int(action)))
+        """Take an action. Raises `ValueError` for one that is none of the space, and after the end."""
+        if self._is_over or not 0 <= action < UBONGO_ACTIONS:
+            raise ValueError(
+                "the hand is over; call reset()" if self._is_over else f"there is no action {action}"
+            )
+        is_legal = bool(self._mask()[action])
+        reward = self._play(self._move_of(int(action))) if is_legal else ILLEGAL_REWARD
+        self._is_over |= not is_legal
+        self._choices = [] if self._is_over else list_choices(self.view)
+        return self._observe(), reward, self._is_over, False, {"action_mask": self._mask()}
+
+    def _play(self, move: UbongoMove) -> float:
+        """Play a move. Return the points of the round if it ends it."""
+        self._state = UBONGO_RULES.play(self._state, BUILDER, move)
         points = self._state.round.points
-        is_over = bool(points)
-        self._choices = [] if is_over else list_choices(self.view)
-        reward = float(points[0][BUILDER]) if is_over else 0.0
-        return self._observe(), reward, is_over, False, {"action_mask": self._mask()}
+        self._is_over = bool(points)
+        return float(points[0][BUILDER]) if points else 0.0
 
     def _move_of(self, action: int) -> UbongoMove:
         if action == CALL_ACTION:
@@ -101,7 +113,7 @@ class UbongoEnv(gymnasium.Env):  # type: ignore[misc]
 
     def _mask(self) -> NDArray[np.int8]:
         mask = np.zeros(UBONGO_ACTIONS, np.int8)
-        if not self._state.round.points:
+        if not self._is_over:
             mask[: len(self._choices)] = 1
             mask[CALL_ACTION] = len(self.view.layout) >= GOAL
             mask[STOP_ACTION] = 1
