@@ -37,19 +37,19 @@ class Books:
 
     # While Redis is up
 
-    async def collect(self) -> None:
-        """Reads all records, and makes sure that nothing is held or under way."""
+    async def nothing_held(self) -> None:
+        """Every match is delivered soon after its end, and its bots are free."""
         async with opened(self._world.redis) as store:
-            await self._nothing_held(store)
+            while await _held(store, self._world):  # noqa: ASYNC110  # there is no event to wait for
+                await asyncio.sleep(LOOK_S)
+
+    async def collect(self) -> None:
+        """Reads all records, and what the servers logged."""
+        async with opened(self._world.redis) as store:
             for match in self._matches:
                 await self._collect(store, match)
         for server in (*self._world.fronts, *self._world.referees):
             self.problems += [f"{server} logged: {line:.300}" for line in server.faults]
-
-    async def _nothing_held(self, store: Store) -> None:
-        """Every match is delivered soon after its end, and its bots are free."""
-        while await _held(store, self._world):  # noqa: ASYNC110  # there is no event to wait for
-            await asyncio.sleep(LOOK_S)
 
     async def _collect(self, store: Store, match: str) -> None:
         meta, record = await store.matches.get_meta(match), await store.matches.get_record(match)
@@ -74,7 +74,8 @@ class Books:
     def checked(self) -> Findings:
         """Holds every history against its record."""
         findings = Findings()
-        for match in self._matches:
+        self.stuck += [f"{match} was not read in time" for match in self._matches if match not in self._bots]
+        for match in self._bots:
             seats = self._told.get(match, {})
             excused = [seat for seat, bot in enumerate(self._bots[match]) if self._was_away(bot, seats)]
             told = {seat: lines for seat, (_, lines) in seats.items()}

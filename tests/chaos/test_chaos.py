@@ -10,6 +10,8 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from harness import processes_with, until
@@ -20,6 +22,7 @@ from chaos.disks import SmallDisk
 from chaos.harm import EVERY_S, FAULTS, REDIS_EVERY_S, Fault, schedule, schedule_fault
 from chaos.history import History, read
 from chaos.links import Link
+from chaos.reading import Books
 from chaos.world import TESTS
 
 SIZE = Size(referees=2, fronts=1, bots=4, builders=0)
@@ -205,6 +208,13 @@ def test_the_same_seed_is_the_same_schedule() -> None:
 
 
 # What is written down
+
+
+def test_a_match_that_was_not_read_in_time_is_stuck_and_hides_no_other() -> None:
+    nobody: Any = SimpleNamespace(bots=[])
+    books = Books(nobody, {"matches/a"})
+    assert books.checked().checked == 0
+    assert books.stuck == ["matches/a was not read in time"]
 
 
 def test_a_line_that_a_kill_has_torn_spoils_no_other(tmp_path: Path) -> None:
