@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations, zip_longest
+from random import Random
 
 import pytest
 
@@ -143,6 +144,40 @@ def test_version_1_lays_out_the_first_round_as_old_seasons_did() -> None:
     plan = Knockout(bots(5), 4, 2, version=1)
     assert numbers(plan.due_matches(SoFar())) == [[0, 3, 4]]
     assert [number(bot) for _, bot in plan.list_byes(SoFar())] == [1, 2]
+
+
+@pytest.mark.parametrize(("size", "advance"), KINDS)
+def test_if_favourites_win_a_better_seed_never_has_it_harder_in_any_round(size: int, advance: int) -> None:
+    for entrants in range(2, 129 if advance == 2 else 49):
+        plan, results = Knockout(bots(entrants), size, advance), {}
+        while due := plan.due_matches(SoFar(results)):
+            results |= {match.id: by_name(match) for match in due}
+            others = {own: [each for each in table if each != own] for table in numbers(due) for own in table}
+            for own, worse in combinations(sorted(others), 2):
+                assert not has_it_harder(others[own], others[worse]), (entrants, own, worse)
+                if len(others[own]) == len(others[worse]):
+                    assert sum(others[own]) >= sum(others[worse])
+        order = [number(bot) for group in plan.final_order(SoFar(results)) for bot in group]
+        assert order == list(range(entrants))
+
+
+def test_nobody_meets_the_bot_of_the_round_before_until_the_final() -> None:
+    for entrants in range(5, 65):
+        plan, results, met = Knockout(bots(entrants), 4, 2), {}, set()
+        chance = Random(entrants)
+        while len(due := plan.due_matches(SoFar(results))) > 1:
+            results |= {
+                match.id: with_points(match, *chance.sample(range(99), len(match.bots))) for match in due
+            }
+            now = {pair for table in numbers(due) for pair in combinations(table, 2)}
+            assert not now & met, entrants
+            met = now
+
+
+def test_up_to_version_2_places_after_byes_followed_ranks_alone() -> None:
+    plan = Knockout(bots(11), 4, 2, version=2)
+    order = [number(bot) for group in plan.final_order(SoFar(season(plan))) for bot in group]
+    assert order[:5] == [0, 1, 2, 4, 3]
 
 
 def test_two_entrants_play_one_match() -> None:

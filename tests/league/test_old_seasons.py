@@ -38,7 +38,7 @@ def test_settings_without_a_version_are_of_version_1() -> None:
     assert league.to_json() == plain
 
 
-@pytest.mark.parametrize(("key", "unknown"), [("schedule_version", 3), ("statistics_version", 4)])
+@pytest.mark.parametrize(("key", "unknown"), [("schedule_version", 4), ("statistics_version", 4)])
 def test_settings_of_an_unknown_version_are_refused(key: str, unknown: int) -> None:
     with pytest.raises(ValueError, match=f"{key} is {unknown}, which this program does not know"):
         League.from_json(league_of().to_json() | {key: unknown})
@@ -104,4 +104,4 @@ def test_a_draw_is_on_disk_before_its_round_is_played(tmp_path: Path) -> None:
 
 def test_a_new_season_has_the_newest_version(tmp_path: Path) -> None:
     assert season_log.keep_versions(tmp_path, league_of()) == league_of()
-    assert (league_of().schedule_version, league_of().statistics_version) == (2, 3)
+    assert (league_of().schedule_version, league_of().statistics_version) == (3, 3)

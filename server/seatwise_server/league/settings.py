@@ -19,7 +19,7 @@ DEAL_KINDS = tuple(str(each) for each in Duplicate)
 SERVER_TABLES, LOCAL_TABLES = "server", "local"
 TABLE_KINDS = (SERVER_TABLES, LOCAL_TABLES)
 """Where the matches of a league are played: at a server, or in worker processes of the runner."""
-SCHEDULE_VERSIONS = (1, 2)
+SCHEDULE_VERSIONS = (1, 2, 3)
 """The rules by which a knockout, a Swiss or a round robin is drawn: those of old seasons, and those of new ones."""
 STATISTICS_VERSIONS = (1, 2, 3)
 """The methods by which the figures of a season's page are computed: those of old seasons, and those of new ones."""

@@ -50,10 +50,11 @@ class Knockout:
     duplicate: Duplicate = Duplicate.NONE
     seed: str = ""
     """Seeds the draw of seats."""
-    version: int = 2
+    version: int = 3
     """The version of the layout.
 
-    In version 1 the last pass of the first round begins at the next table in turn, as in old seasons.
+    In version 1 the last pass of the first round begins at the next table in turn, as in old seasons. Up to version 2 the
+    places after a round with byes follow ranks at the tables alone.
     """
 
     def __post_init__(self) -> None:
@@ -146,6 +147,7 @@ class _Bracket:
         """Return the places of the next round: none after the last round, all empty while this one is open."""
         count, advance = len(verdicts), self.plan.advance
         places: BracketPlaces = [None] * (advance * count) if count > 1 else []
+        byes = sum(each.table.is_bye for each in verdicts)
         if self.due:
             return places
         out: list[str] = []
@@ -154,9 +156,14 @@ class _Bracket:
             goes_on = advance if places else 0
             out.extend(ranking[goes_on:])
             for rank, bot in enumerate(ranking[:goes_on]):
-                places[_place_in_next_round(at, rank, count)] = bot
+                places[self._place_in_next_round(at, rank, count, byes)] = bot
         self._rank_eliminated(out, is_last=not places)
         return places
+
+    def _place_in_next_round(self, table: int, rank: int, tables: int, byes: int) -> int:
+        if self.plan.version < 3 or byes in (0, tables // 2):
+            return _place_by_rank(table, rank, tables)
+        return _place_by_seed(table, rank, tables, byes, self.plan.advance)
 
     def _rank_eliminated(self, out: list[str], *, is_last: bool) -> None:
         """Rank the bots that are out ahead of all that went out earlier."""
@@ -211,8 +218,18 @@ def _lay_out_tables_to_and_fro(places: BracketPlaces, count: int) -> list[list[s
     return tables
 
 
-def _place_in_next_round(table: int, rank: int, tables: int) -> int:
-    """Return the place of the bot with this rank (from 0) at a table.
+def _place_by_seed(table: int, rank: int, tables: int, byes: int, advance: int) -> int:
+    """Return the place of the bot with this rank (from 0) at a table: the number of the seed that is expected there.
+
+    The tables with byes come first, with the best seeds. The layout of the next round then parts bots that have met, unless half
+    of the tables had byes.
+    """
+    first, count, at = (0, byes, table) if table < byes else (advance * byes, tables - byes, table - byes)
+    return first + rank * count + (count - 1 - at if rank % 2 else at)
+
+
+def _place_by_rank(table: int, rank: int, tables: int) -> int:
+    """Return the place of the bot with this rank (from 0) at a table, where no seed says more than the table.
 
     A winner keeps its table's place; a second goes to the other half.
     """
