@@ -195,7 +195,7 @@ class Bot:
         pace: Pace,
         counts: Counts,
         sent_at: dict[bytes, float],
-        updates: Any,
+        updates: Any = pb.Sit.UPDATES_UNSPECIFIED,
     ) -> None:
         self._stream, self._pace, self._counts = stream, pace, counts
         self._updates = updates
@@ -347,7 +347,7 @@ class Load(Measured):
     async def start_matches(self) -> None:
         """Lets the bots attend, waits until nearly all tables are full, and plays; ended matches are replaced."""
         sent_at: dict[bytes, float] = {}
-        updates = pb.Sit.UPDATES_EVERY_CHANGE if self._args.every_change else pb.Sit.UPDATES_WHEN_ASKED
+        updates = pb.Sit.UPDATES_EVERY_CHANGE if self._args.every_change else pb.Sit.UPDATES_UNSPECIFIED
         for number, channel in enumerate(self._channels):
             token = await self._register(channel, f"load-{number}")
             metadata = (("authorization", f"Bearer {token}"),)

@@ -135,7 +135,7 @@ class Patient(Load):
         self._pace.slow_down(self._args.rate)
         self._group.create_task(self._pace.run())
 
-    def _is_early(self, ended: int, began: float) -> bool:  # noqa: ARG002
+    def _is_early(self, *_: float) -> bool:
         return False
 
     @property

@@ -57,8 +57,10 @@ def _install(folder: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"npm to install its packages within {INSTALL_WITHIN_S} s"
-    said = [line for line in done.stderr.splitlines() if line.startswith("npm error ")]
-    return f"what npm did not find: {said[-2:]}" if done.returncode else ""
+    said = [
+        line.removeprefix("npm error ") for line in done.stderr.splitlines() if line.startswith("npm error ")
+    ]
+    return f"packages that npm did not install ({', '.join(said[:2])})" if done.returncode else ""
 
 
 def one_series(folder: Path, data: Path | None) -> Series:
