@@ -2432,6 +2432,15 @@ FAULTS: tuple[Fault, ...] = (
         (SIMULATION,),
     ),
     Fault(
+        "in the simulation: a referee that dies between freeing the bots and counting for their owners leaks a match",
+        "server/seatwise_server/store/seats.py",
+        "return {name for _, owner in answers if (name := owner.decode()).startswith(OWNERS_PREFIX)}",
+        "return {name for held, owner in answers if held and (name := owner.decode()).startswith(OWNERS_PREFIX)}",
+        (
+            "tests/simulation/test_failpoints.py::test_an_owner_has_room_again_wherever_a_process_is_killed_that_counts_its_matches",
+        ),
+    ),
+    Fault(
         "in the simulation: an outage is charged to the bots",
         "server/seatwise_server/play/match_ownership.py",
         "            table.resume_after_gap(max(0.0, gap_s))",

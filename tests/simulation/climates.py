@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simulation.chance import Chance
+from simulation.owners import OwnerPlan
 from simulation.weather import FAULTS
 from simulation.world import Climate, Outcome, play
 
@@ -17,6 +20,8 @@ SEATING = ("kill a lobby on the path of seating", "stop a lobby on the path of s
 BAD_BOTS = ("kill a bot", "stop a bot")
 OFTEN_S, SELDOM_S = 1.5, 8.0
 PATIENT_MS, HASTY_MS = 20_000, 3_000
+PLENTY = 10_000
+"""More matches than a world has."""
 
 
 def world_of(seed: int, keeps_log: bool = False) -> Outcome:
@@ -27,7 +32,8 @@ def world_of(seed: int, keeps_log: bool = False) -> Outcome:
 def climate_of(seed: int) -> Climate:
     """The kinds take turns; which faults there are is drawn, for too many at once hide each other."""
     chance = Chance(f"{seed}/climate")
-    return (calm, hasty, patient, patient, queueing)[seed % 5](chance)
+    climate = (calm, hasty, patient, patient, queueing)[seed % 5](chance)
+    return replace(climate, owners=_owners(climate, chance))
 
 
 def calm(chance: Chance) -> Climate:
@@ -73,3 +79,14 @@ def set_of_hasty() -> list[str]:
 
 def _drawn(chance: Chance, kinds: list[str]) -> dict[str, float]:
     return {kind: chance.uniform(OFTEN_S, SELDOM_S) for kind in kinds if chance.happens(0.5)}
+
+
+def _owners(climate: Climate, chance: Chance) -> tuple[OwnerPlan, ...]:
+    """Two owners with half of the bots, which may play fewer matches than there are; the others are the operator's."""
+    hosts = [f"bot-{number}" for number in range(climate.bots)]
+    many, few = hosts[: climate.bots // 3], hosts[climate.bots // 3 : climate.bots // 2]
+    few += [f"silent-{number}" for number in range(climate.silent_bots)]
+    return (
+        OwnerPlan("owners/many", (*many, "builder-0"), chance.randint(1, 3), PLENTY),
+        OwnerPlan("owners/few", tuple(few), chance.randint(1, 2), chance.randint(3, 12)),
+    )

@@ -41,6 +41,7 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.shared_messages import SharedMessages
 from simulation.chance import seeded
 from simulation.clock import Clock, Task
+from simulation.owners import OwnerPlan
 from simulation.players import wanted
 from simulation.world import Climate, Slot, World, overheard
 
@@ -55,6 +56,17 @@ PLAYED_S = 3.0
 CHILD_S = 120
 """A child that takes longer than this on a clock of the real machine hangs."""
 MOST_SHOWN = 5
+
+LADDER_ONLY = ("bot-1", "bot-3")
+OWNERS = (
+    OwnerPlan("owners/many", ("bot-0", "bot-1"), at_once=2, a_day=1000),
+    OwnerPlan("owners/few", ("builder-0", "silent-0"), at_once=2, a_day=3),
+)
+TIGHT_OWNERS = (
+    OwnerPlan("owners/many", ("bot-0", "bot-1"), at_once=1, a_day=1000),
+    OwnerPlan("owners/few", ("bot-3", "builder-0"), at_once=2, a_day=2),
+)
+"""Each of them soon reaches its limit, and then there is hardly a match for the others."""
 
 PRODUCT = "/seatwise_server/"
 MESSAGE = "message"
@@ -153,6 +165,7 @@ class Story:
     """A role and a place of `world._PLACES`: the first process of that role that comes there is killed."""
     silent_bots: int = 0
     has_abort: bool = False
+    owners: tuple[OwnerPlan, ...] = OWNERS
 
 
 STORIES = (
@@ -160,6 +173,7 @@ STORIES = (
     Story("a referee dies", struck=("referee", "written")),
     Story("a lobby dies", struck=("lobby", "pushed")),
     Story("a bot never sits down", silent_bots=1),
+    Story("owners are at their limits", owners=TIGHT_OWNERS),
 )
 
 
@@ -212,7 +226,7 @@ class SmallWorld(World):
     ) -> None:
         climate = Climate(
             "failpoints", {}, CARD_MS, matches=0, within_s=PLAYED_S, referees=2, lobbies=2, bots=4, queue="casual-2",
-            silent_bots=story.silent_bots, most_at_once=2, think_s=(0.3,), has_http=False,
+            silent_bots=story.silent_bots, most_at_once=2, think_s=(0.3,), has_http=False, owners=story.owners,
         )  # fmt: skip
         self.story = story
         self.is_prepared = False
@@ -220,13 +234,16 @@ class SmallWorld(World):
         self._find_harm = find_harm
         self._has_read_logs = False
         super().__init__(5, climate, clock)
+        self.owners.also_pairs_in(LADDER)
         self._asked: dict[tuple[str, tuple[bytes, ...]], tuple[str, ...]] = {}
         """By host and command: who has asked for it. Commands of many callers leave a process in one message."""
         self.redis.site_of_sender = self._path_of
         self.redis.strike = self._strike_command
 
-    def queues_of(self, game: str) -> tuple[str, ...]:
-        """As in every world, and the ladder."""
+    def queues_of(self, game: str, host: str = "") -> tuple[str, ...]:
+        """As in every world, and the ladder; two bots wait nowhere else, so that it has matches."""
+        if host in LADDER_ONLY:
+            return (LADDER,)
         return (self.climate.queue, LADDER) if game == "ugo" else ()
 
     # Harms

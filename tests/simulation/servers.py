@@ -31,6 +31,7 @@ class Server:
         self.name = name
         self.listener = Listener(loop.name, loop)
         self.referee: RefereeRole | None = None
+        self.lobby: LobbyRole | None = None
         self.store: Store
         self.flusher: Flusher
         self.is_leaving = False
@@ -84,7 +85,7 @@ class Server:
 
     def _made(self, common: Common) -> list[Role]:
         roles: list[Role] = []
-        lobby = LobbyRole(common) if "lobby" in self._config.roles else None
+        self.lobby = lobby = LobbyRole(common) if "lobby" in self._config.roles else None
         if lobby and self.new_strength_client:
             lobby.ladders._strength_client = self.new_strength_client(self.store.results)
         if "referee" in self._config.roles:

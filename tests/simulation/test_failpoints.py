@@ -15,9 +15,12 @@ LONGEST_S = 600.0
 """For a machine that is busy with other things; on a quiet one a story takes half a minute."""
 LEAST_FAILPOINTS = 150
 """A world has more; with fewer it has not come by what it is to come by."""
+LEAST_OF_OWNERS = 4
+"""Steps that count a match for an owner or count it no more: at the pairing of created matches and of queues, and at the end."""
 MUST_BE_MET = (
     "seat_reserve", "match_create", "job_push", "offer_put", "seat_taken", "claim", "append", "retire", "result_append", "set_end",
     "seat_release", "job_done", "ladder_publish", "queue_take", "queue_take_these", "attend_keep", "message",
+    "owner_match_open", "owner_match_close", "owner_room",
 )  # fmt: skip
 """Steps of seating, play, delivery, results, deal sets and ladders."""
 
@@ -49,6 +52,16 @@ def test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_wh
     assert ", 5 harms, 0 worlds wrong" in ended.stdout, ended.stdout
 
 
+@pytest.mark.timeout(LONGEST_S + 10)
+def test_an_owner_has_room_again_wherever_a_process_is_killed_that_counts_its_matches() -> None:
+    points = ("--point", "> owner_match_", "--point", "conclude_match > seat_release")
+    ended = run("--story", "owners are at their limits", *points, "--harm", "killed after", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = re.search(r"(\d+) harms, 0 worlds wrong", ended.stdout)
+    assert found, ended.stdout
+    assert int(found[1]) >= LEAST_OF_OWNERS
+
+
 def test_all_that_is_to_be_harmed_is_met() -> None:
     ended = run("--story", "plain", "--point", "nothing has this name", "--list")
     met = {line.rpartition(" > ")[2].partition(" ")[0] for line in ended.stdout.splitlines() if " > " in line}
@@ -57,7 +70,10 @@ def test_all_that_is_to_be_harmed_is_met() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-@pytest.mark.parametrize("story", ["plain", "a referee dies", "a lobby dies", "a bot never sits down"])
+@pytest.mark.parametrize(
+    "story",
+    ["plain", "a referee dies", "a lobby dies", "a bot never sits down", "owners are at their limits"],
+)
 def test_every_harm_at_every_step_comes_to_the_same_end(story: str) -> None:
     ended = run("--story", story, "--jobs", "1", longest_s=4 * 3600)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -26,6 +26,7 @@ LEAST = {
     "kill on the path of an append": 1,
     "a lobby is struck when a match is pushed": 3,
     "a no-show counts": 1,
+    "an owner plays as many matches at once as it may": 10,
 }
 """What must have happened in those worlds, or they prove nothing."""
 

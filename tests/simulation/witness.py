@@ -70,6 +70,10 @@ class Witness:
         """Of all that was noted: two runs that have the same did the same."""
         return self._trace.hexdigest()
 
+    def count(self, what: str) -> None:
+        """It has happened once more."""
+        self.counts[what] += 1
+
     def wrong(self, text: str) -> None:
         """It must not be."""
         self.note("WRONG", text)

@@ -31,6 +31,7 @@ from simulation.chance import Chance, seeded
 from simulation.clock import Clock, Loop, OutOfTime, Task
 from simulation.model import entries_of, wrongs_of, wrongs_of_books
 from simulation.network import Network
+from simulation.owners import OwnerChecks, OwnerPlan, run_script
 from simulation.plain_http import HTTP, HttpProcess
 from simulation.players import LOBBY, Books, Office, Seated, Silent, wanted
 from simulation.redis_host import RedisHost
@@ -47,6 +48,9 @@ LEAVE_S = 60.0
 CALM_S = 6.0
 LEFT_BEHIND = (":seats", ":offers", ":untaken", ":waiting", ":seating", ":journal")
 """Keys of which there must be none when all is over."""
+
+OF_QUOTAS = ("as its quota allows", "This is a quota")
+"""What the SDK tells the author of a bot whose owner has begun as many matches as it may."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Climate:
     """Bots that wait in the queue and never sit down."""
     most_at_once: int = 8
     """Matches that a bot plays at once."""
+    owners: tuple[OwnerPlan, ...] = ()
+    """The bots of nobody here are the operator's, and have no quotas."""
     think_s: tuple[float, ...] = (0.0, 0.02, 0.1)
     """The longest time that a bot thinks: one of these for each process."""
 
@@ -122,6 +128,7 @@ class Slot:
         self._number += 1
         self.is_heard = True
         world, name = self._world, f"{self.host}#{self._number}"
+        world.calm_since = world.clock.now
         loop = world.loop(self.host)
         loop.on_killed = self._died
         self.server = server = self._new_process(loop, name)
@@ -144,7 +151,7 @@ class Slot:
 
     def stands_still(self, seconds: float) -> None:
         """All of it, for so long."""
-        self.is_troubled_until = self._world.clock.now + seconds + 1
+        self.is_troubled_until = self._world.calm_since = self._world.clock.now + seconds + 1
         self.server.loop.stop_for(seconds)
 
     def leave(self) -> None:
@@ -184,7 +191,7 @@ class Place:
         world, process = self._world, f"{self.host}#{self._number}"
         loop = world.loop(self.host)
         loop.on_killed = self._died
-        queues = world.queues_of(self.game)
+        queues = world.queues_of(self.game, self.host)
         if self.is_silent:
             self.seated = Silent(loop, world.exchange, self._token, self._chance, queues)
             return
@@ -231,10 +238,12 @@ class World:
         self.least_up = climate.least_up
         self.longest_block_s = climate.longest_block_s
         self.is_closing = False
-        self._calm_since = self.clock.now
+        self.calm_since = self.clock.now
+        """When the last process was well again, or will be."""
         self.loops: list[Loop] = []
         self.weather = Weather(self, self.chance.of("weather"), climate.faults)
         self.redis.on_command = self._on_command
+        self.owners = OwnerChecks(climate.owners, self.redis.model, self.witness.wrong, self.witness.count)
         self.slots = self._slots()
         self.bots = self._bots()
         self.office = Office(self.loop("office"), self.exchange, self.chance.of("office"))
@@ -270,19 +279,20 @@ class World:
     def register(self, bot: str) -> str:
         """Its token."""
         token, hashed = new_token(bot)
-        registration = keys.bot_registration(bot).encode()
-        source = scripts.script_named("bot_register").source
-        self.redis.model.call(b"EVAL", source, b"1", registration, b"the owner", hashed, b"the request")
+        args = (self.owners.owner_of(bot), hashed, "the request")
+        run_script(self.redis.model, "bot_register", [keys.bot_registration(bot)], *args)
         return token
 
-    def queues_of(self, game: str) -> tuple[str, ...]:
-        """In which a bot of that game waits."""
+    def queues_of(self, game: str, host: str = "") -> tuple[str, ...]:  # noqa: ARG002
+        """In which a bot of that game waits, on that host."""
         return (self.climate.queue,) if self.climate.queue and game == "ugo" else ()
 
     def on_started(self, slot: Slot) -> None:
         """A process has begun."""
 
     def _on_command(self, host: str, command: list[bytes], answer: Any) -> None:
+        if command[0] in (b"EVALSHA", b"EVAL"):
+            self.owners.saw(command, answer)
         if command[0] != b"EVALSHA":
             return
         if command[3].endswith(b":fence"):
@@ -342,6 +352,7 @@ class World:
             bot.seated.loop.call_soon(bot.seated.session.drain_matches)
         self._run("going home", lambda: all(bot.seated.has_left for bot in self.bots), LEAVE_S)
         self._run("being idle", self._is_idle, LEAVE_S)
+        self._run("having room for owners again", self._has_room_for_owners, LEAVE_S)
         self.check_left_behind()
         self._check_books()
         # A process that has died is started again, and could not be told to stop before that.
@@ -354,12 +365,17 @@ class World:
     def _is_calm(self) -> bool:
         """All processes have been up for long enough that bots have found a lobby: one that leaves is told of its seats."""
         if not all(slot.is_up for slot in self.slots):
-            self._calm_since = self.clock.now
-        return self.clock.now > self._calm_since + CALM_S
+            self.calm_since = self.clock.now
+        return self.clock.now > self.calm_since + CALM_S
 
     def _is_idle(self) -> bool:
         is_seating = any(key.endswith(":seating") for key in self.redis.model.names())
         return not is_seating and all(slot.is_up and _is_idle(slot.server) for slot in self.slots)
+
+    def _has_room_for_owners(self) -> bool:
+        """Whether no lobby leaves bots in its queues because of matches that are over."""
+        lobbies = [slot.server.lobby for slot in self.slots if isinstance(slot.server, Server)]
+        return not any(lobby.pairing._quotas._full for lobby in lobbies if lobby)
 
     # Its end
 
@@ -385,7 +401,7 @@ class World:
         }
         self.office.look_up(over)
         self._run("looking matches up", lambda: self.office.books is not None, LEAVE_S)
-        for wrong in wrongs_of_books(over, self.office.books or Books()):
+        for wrong in (*wrongs_of_books(over, self.office.books or Books()), *self.owners.find_wrongs(over)):
             self.witness.wrong(wrong)
 
     def _check_referee(self, server: Server) -> None:
@@ -505,6 +521,8 @@ def overheard(clock: Clock) -> Iterator[None]:
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
+            if any(part in record.getMessage() for part in OF_QUOTAS):
+                return
             clock.faults.append(f"logged as {record.levelname}: {record.getMessage()}")
 
     handler, sdk = Handler(logging.ERROR), logging.getLogger("seatwise")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from time import perf_counter
 
 import structlog
 
@@ -62,7 +61,7 @@ class LadderPairing:
 
     async def _pair_ladder(self, hosted: HostedLadder, awaited: Collection[str]) -> float:
         """Pairs one ladder; returns the seconds that choosing its tables took."""
-        began = perf_counter()
+        began = loop_time()
         waiting = [each for each in await self._read_playable_bots(hosted) if each.name not in awaited]
         ladder = hosted.ladder
         room = (
@@ -76,7 +75,7 @@ class LadderPairing:
         at_ms = await now_ms(self._store.client)
         attending = self._attending_bots(hosted, waiting, at_ms)
         tables = hosted.ladder.pairing_rules.pair_tables(attending, room)
-        took_s = perf_counter() - began
+        took_s = loop_time() - began
         await gather_limited(self._seat_table(hosted, table) for table in tables)
         return took_s
 
