@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from harness import House, house_in, in_memory
+from harness import House, house_in, in_memory, until
 from harness.table import Chair, Table
 from harness.wire import Wire
 from seasons.one_season import files_in, league_of
@@ -24,13 +25,16 @@ from seatwise_referee.verify import verify_line
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.config import HttpSettings
+from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.league.bundle import BUNDLE, write_season_bundle
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import logged_result_in
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of
-from seatwise_server.store.redis.client import call
+from seatwise_server.store import new_client
+from seatwise_server.store.redis.client import as_pairs, call
+from seatwise_server.store.redis.rewriting import rewrite_files
 
 OWNER, NEIGHBOUR = "zenobia", "theodora"
 LEAGUE = "leagues/erased"
@@ -158,6 +162,23 @@ async def all_of_redis(house: House) -> dict[bytes, bytes]:
     return found
 
 
+async def folder_of_redis(house: House) -> Path:
+    assert house.server
+    return Path(
+        dict(as_pairs(await call(house.server.store.client, "CONFIG", "GET", "dir")))[b"dir"].decode()
+    )
+
+
+def are_files_free_of(folder: Path, *texts: str) -> bool:
+    """Whether no file of Redis holds one of these texts."""
+    try:
+        held = [it.read_bytes() for it in folder.rglob("*") if it.is_file()]
+    except FileNotFoundError:  # Redis replaces its files right now
+        return False
+    assert held
+    return not any(text.encode() in it for it in held for text in texts)
+
+
 async def audit_lines(house: House) -> list[bytes]:
     assert house.server
     return [it.line.encode() + b"\n" for it in await house.server.store.audit.read_page(0, 1000)]
@@ -187,6 +208,7 @@ async def test_an_erased_owner_is_nowhere_in_redis_and_everything_verifies(
 
         after = await all_of_redis(house)
         check_that_it_is_gone(before, after, [line["who"] for line in map(json.loads, lines)])
+        await until(partial(are_files_free_of, await folder_of_redis(house), OWNER, ITS_ADDRESS))
         later = await audit_lines(house)
         assert later[: len(lines)] == lines
         assert verify_audit_log(later) == (len(later), 1, "")
@@ -218,6 +240,30 @@ def check_that_it_is_gone(
     assert holding(after, OTHER_ADDRESS)
     its_own = {it for it in pseudonyms if holding(before, it) and not meanings_of(after, it)}
     assert any(meanings_of(before, it) for it in its_own), "a pseudonym has lost its meaning"
+
+
+@pytest.mark.parametrize("percentage", [100, 0], ids=["as-usual", "while-a-backup-is-made"])
+async def test_the_files_of_redis_are_rewritten_unless_the_operator_has_forbidden_it(
+    tmp_path: Path, percentage: int
+) -> None:
+    with EmbeddedRedis(tmp_path / "redis") as redis:
+        client = new_client(redis.url)
+        await call(client, "CONFIG", "SET", "auto-aof-rewrite-percentage", percentage)
+        await call(client, "SET", OWNER, "x")
+        await call(client, "DEL", OWNER)
+        assert not are_files_free_of(tmp_path, OWNER)
+        assert await rewrite_files(client) is bool(percentage)
+        if percentage:
+            await until(partial(are_files_free_of, tmp_path, OWNER))
+        assert are_files_free_of(tmp_path, OWNER) is bool(percentage)
+        await client.close_connections()
+
+
+async def test_an_erasure_does_not_fail_where_redis_does_not_answer(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "redis") as redis:
+        client = new_client(redis.url)
+    assert await rewrite_files(client) is False
+    await client.close_connections()
 
 
 def meanings_of(found: dict[bytes, bytes], pseudonym: str) -> list[bytes]:

@@ -114,7 +114,7 @@ async def test_the_version_is_read_as_a_number(
     async def read(_: RedisClient, __: int) -> durability.ServerFacts:
         return aged
 
-    monkeypatch.setattr(durability, "_read_facts", read)
+    monkeypatch.setattr(durability, "read_facts", read)
     if is_old:
         with pytest.raises(StoreRefused, match=r"7\.0 or newer"):
             await check_server(client, allow_loss=True)

@@ -17,6 +17,7 @@ from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_te
 from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
 from seatwise_server.store.audit import PERSON
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
+from seatwise_server.store.redis.rewriting import rewrite_files
 
 LONGEST_HOLDER = 80
 LONGEST_LIFETIME_S = 10 * 366 * 86_400
@@ -34,6 +35,7 @@ class AccessService:
         self._access_tokens = store.access_tokens
         self._audit = store.audit
         self._owners = store.owners
+        self._client = store.client
 
     async def create_access_token(
         self, caller: Caller, request: pb.CreateAccessTokenRequest
@@ -123,6 +125,7 @@ class AccessService:
         if request.owner.startswith(OWNERS_PREFIX):
             await self._owners.erase_owner(request.owner)
         await self._audit.forget_person(request.owner, pseudonym)
+        await rewrite_files(self._client)
         return pb.EraseOwnerResponse(bots=bots, access_tokens=tokens)
 
     async def _erase_holder(self, holder: str, pseudonym: str) -> list[str]:

@@ -132,7 +132,7 @@ async def check_server(
     does not answer. Replicas that do not answer are listed in `unreachable`.
     """
     try:
-        facts = await retry_through_outage(lambda: _read_facts(client, wait_replicas), within_s)
+        facts = await retry_through_outage(lambda: read_facts(client, wait_replicas), within_s)
     except InvalidResponse as error:
         raise StoreRefused(f"The server at this URL is not Redis: {error}") from error
     _refuse_kind(facts)
@@ -145,7 +145,8 @@ async def check_server(
     return facts
 
 
-async def _read_facts(client: RedisClient, wait_replicas: int) -> ServerFacts:
+async def read_facts(client: RedisClient, wait_replicas: int = 0) -> ServerFacts:
+    """Returns what all nodes report. Raises StoreUnavailable or a RedisError if a primary does not answer."""
     spans = await _read_spans(client)
     primaries = [await _ask_node(client, address) for address in sorted({span.primary for span in spans})]
     wanted = [replica for primary in primaries for replica in primary.replicas]
@@ -194,7 +195,7 @@ async def _ask_node(client: RedisClient, address: NodeAddress) -> NodeFacts:
             role=info.get("role", ""),
             kind=info.get("redis_mode") or info.get("server_mode", "standalone"),
             appendonly=info.get("aof_enabled") == "1",
-            appendfsync=await _read_setting(ask, "appendfsync"),
+            appendfsync=await read_setting(ask, "appendfsync"),
             maxmemory_policy=info.get("maxmemory_policy", "unknown"),
             replicas=tuple(_parse_replicas(info)),
         )
@@ -214,7 +215,8 @@ def _parse_replicas(info: dict[str, str]) -> Iterable[NodeAddress]:
                 yield NodeAddress(fields["ip"], int(fields["port"]))
 
 
-async def _read_setting(ask: Any, name: str) -> str:
+async def read_setting(ask: Any, name: str) -> str:
+    """Returns a setting of the node that `ask` asks, or "unknown" where CONFIG is not allowed."""
     try:
         answer = await ask("CONFIG", "GET", name)
     except ResponseError:  # hosted services do not allow CONFIG
