@@ -351,8 +351,7 @@ class World:
         for bot in self.bots:
             bot.seated.loop.call_soon(bot.seated.session.drain_matches)
         self._run("going home", lambda: all(bot.seated.has_left for bot in self.bots), LEAVE_S)
-        self._run("being idle", self._is_idle, LEAVE_S)
-        self._run("having room for owners again", self._has_room_for_owners, LEAVE_S)
+        self._run("being idle", lambda: self._is_idle() and self._has_room_for_owners(), LEAVE_S)
         self.check_left_behind()
         self._check_books()
         # A process that has died is started again, and could not be told to stop before that.
