@@ -59,6 +59,7 @@ FAULTS = {
     "ignores_retry_after": "waits_retry_after",
     "ignores_final": "stops_for_good",
     "breaks_at_unknown_fields": "passes_over_unknown_fields",
+    "breaks_at_unknown_events": "passes_over_unknown_fields",
     "breaks_at_unknown_enums": "passes_over_unknown_enums",
     "takes_small_messages": "takes_large_message",
     "breaks_at_a_wrong_seed": "survives_wrong_seed",
@@ -68,7 +69,7 @@ FAULTS = {
 SOON_FOUND = {
     "has_no_token", "has_one_nonce", "plays_any_card", "answers_twice", "forgets_receipts", "moves_again",
     "answers_the_old_referee", "never_gives_up", "hammers", "ignores_retry_after", "ignores_final", "answers_no_pings",
-    "ends_at_rejections", "ends_when_closed",
+    "ends_at_rejections", "ends_when_closed", "breaks_at_unknown_events",
 }  # fmt: skip
 """Faults that `make test` looks for, too. The others are silences, so each takes as long as the patience."""
 

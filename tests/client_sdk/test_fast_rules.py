@@ -211,6 +211,17 @@ def test_an_illegal_action_is_named_and_changes_nothing(is_compiled: bool) -> No
     assert all(np.array_equal(old, batch.read_field(name)) for old, name in zip(before, FIELDS, strict=True))
 
 
+def test_each_card_of_a_set_is_picked_by_its_number() -> None:
+    from seatwise.rl.numpy_batch import pick_cards
+
+    hands = [[0, 7, 9, 44], [3], [*range(35, 45)], [8, 17, 26]]
+    places = [(hand, number) for hand in hands for number in range(len(hand))]
+    sets = np.array([sum(1 << card for card in hand) for hand, _ in places], np.uint64)
+    numbers = np.array([number for _, number in places], np.uint8)
+    assert pick_cards(sets, numbers).tolist() == [hand[number] for hand, number in places]
+    assert pick_cards(np.zeros(2, np.uint64), np.zeros(2, np.uint8)).min() >= len(CARDS)
+
+
 @pytest.mark.parametrize("is_compiled", KINDS)
 def test_a_copy_goes_its_own_way(is_compiled: bool) -> None:
     batch = open_batch(random_deals(5, 2, np.random.default_rng(1)), 4, is_compiled=is_compiled)

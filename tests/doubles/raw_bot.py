@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import grpc
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from seatwise.errors import SeatwiseError
 from seatwise.link.web_socket_wire import WebSocketWire
@@ -215,6 +216,8 @@ class RawBot:
 
     def _handle_item(self, item: play.PlayResponseItem, outbox: asyncio.Queue[play.PlayRequest]) -> None:
         event = item.WhichOneof("event")
+        if self.fault == "breaks_at_unknown_events" and len(UnknownFieldSet(item)):
+            self.is_over.set()
         if event == "ping":
             if self.fault != "answers_no_pings":
                 pong = play.PlayRequestItem(pong=play.Pong(number=item.ping.number))

@@ -622,7 +622,10 @@ async def check_passes_over_unknown_fields(exam: Examination) -> None:
     match = exam.new_match()
     await exam.offer_seat(match, extra=UNKNOWN_FIELD)
     await exam.wait_for_sit(match)
-    await exam.say(match)
+    # A new event is an unknown field of an item, too.
+    unknown_event = exam.item(match)
+    unknown_event.MergeFromString(UNKNOWN_FIELD)
+    await (await exam.referee()).send(exam.response(exam.item(match), unknown_event))
     update = exam.next_question(match)
     update.MergeFromString(UNKNOWN_FIELD)
     await exam.say(match, update=update)

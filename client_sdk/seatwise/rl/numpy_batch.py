@@ -66,6 +66,14 @@ def unpack_cards(sets: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return np.unpackbits(octets, axis=-1, count=45, bitorder="little")
 
 
+def pick_cards(sets: NDArray[np.uint64], numbers: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return one card of each set, by its number in the order of the cards, from 0. For an empty set it is no card."""
+    for cleared in range(int(numbers.max(initial=0))):
+        sets = np.where(numbers > cleared, sets & (sets - ONE_BIT), sets)
+    cards: NDArray[np.uint8] = np.bitwise_count(~sets & (sets - ONE_BIT))
+    return cards
+
+
 class NumpyBatch:
     """Matches of UGO! side by side, in NumPy. See `seatwise.rl.batch.UgoBatch` for what each method does."""
 
@@ -238,8 +246,7 @@ class NumpyBatch:
     def random_actions(self) -> NDArray[np.int64]:
         cards = self._legal_cards()
         chosen = (self._chance.random(self.count, np.float32) * np.bitwise_count(cards)).astype(np.uint8)
-        passed = np.cumsum(unpack_cards(cards), axis=1, dtype=np.uint8) <= chosen[:, None]
-        actions = passed.sum(axis=1, dtype=np.int64)
+        actions = pick_cards(cards, chosen).astype(np.int64)
         orders = self._chance.integers(len(ORDERS_BY_SEATS[self.seats]), size=self.count)
         actions = np.where(self._is_laying, CARD_ACTIONS + orders, actions)
         return np.where(self._is_over, 0, actions)
