@@ -192,6 +192,35 @@ async def test_a_bot_may_close_a_stream_on_which_it_has_no_seat_and_open_another
     assert await waiting == sit
 
 
+@pytest.mark.parametrize(("kind", "due"), [("sit", "submit_move"), ("pong", "sit")])
+async def test_a_bot_that_sends_other_items_again_and_again_does_not_prolong_the_patience(
+    kind: str, due: str
+) -> None:
+    streams = SimpleNamespace(lobbies=asyncio.Queue(), referees=asyncio.Queue())
+    exam = Examination(streams, raw_bot, Transcript(), 1.0)  # type: ignore[arg-type]
+    item = play_service_pb2.PlayRequestItem(sit=play_service_pb2.Sit(nonce=bytes(32)))
+    if kind == "pong":
+        item = play_service_pb2.PlayRequestItem(pong=play_service_pb2.Pong(number=1))
+
+    async def read(patience_s: float) -> play_service_pb2.PlayRequestItem:
+        await asyncio.sleep(0.1)
+        if patience_s <= 0:
+            raise NothingCame
+        return item
+
+    streams.referees.put_nowait(SimpleNamespace(is_gone=asyncio.Event(), read=read))
+    with pytest.raises(NothingCame, match=f"no {due} came for 1 s"):
+        await exam.wait_for_item(due)
+
+
+async def test_a_bot_that_sends_without_end_is_not_read_without_end() -> None:
+    link = ScriptedSocket("Bearer doctor", JSON_SUBPROTOCOL, lambda _: asyncio.sleep(0))
+    referee = ScriptedReferee(link, Transcript())
+    referee.inbox.put_nowait(play_service_pb2.PlayRequestItem())
+    with pytest.raises(NothingCame):
+        await referee.read(0.0)
+
+
 def test_json_shows_what_is_unknown_as_a_later_version_would_write_it() -> None:
     rejected = play_service_pb2.MoveRejected(reason=NEW_REASON)  # type: ignore[arg-type]
     item = play_service_pb2.PlayResponseItem(move_rejected=rejected)

@@ -3361,6 +3361,15 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "each item of a bot lets the patience of the doctor begin again",
+        "client_sdk/seatwise/doctor/examination.py",
+        "await self.read_item(referee, kind, until_s)",
+        "await self.read_item(referee, kind, self.patience_end_s)",
+        (
+            "tests/client_sdk/test_doctor.py::test_a_bot_that_sends_other_items_again_and_again_does_not_prolong_the_patience",
+        ),
+    ),
+    Fault(
         "a doctor that is killed leaves its bot running",
         "client_sdk/seatwise/doctor/watched_group.py",
         "os.read(0, 1)\nos.killpg(0, signal.SIGKILL)",

@@ -186,10 +186,10 @@ async def _ask_with_pings(exam: Examination, match: ScriptedMatch, first: int) -
     ]
     update = exam.next_question(match)
     await (await exam.referee()).send(exam.response(exam.item(match, update=update), *pings))
-    asked_s = monotonic()
+    asked_s, until_s = monotonic(), exam.patience_end_s
     answer: play_service_pb2.PlayRequestItem | None = None
     while answer is None or len(pongs) < len(numbers):
-        item = await (await exam.referee()).read(exam.patience_s)
+        item = await exam.read_item(None, "submit_move" if answer is None else "pong", until_s)
         if item.HasField("pong"):
             pongs.append(item.pong.number)
             if pongs != numbers[: len(pongs)]:
@@ -210,9 +210,9 @@ async def check_plays_many_matches(exam: Examination) -> None:
     matches = [await exam.seat_bot(seat) for seat in (0, 1, 0)]
     updates = [exam.item(match, update=exam.next_question(match)) for match in matches]
     await (await exam.referee()).send(exam.response(*updates))
-    due = {(match.name, int(match.seat)): match for match in matches}
+    due, until_s = {(match.name, int(match.seat)): match for match in matches}, exam.patience_end_s
     while due:
-        item = await exam.wait_for_item("submit_move")
+        item = await exam.wait_for_item("submit_move", until_s=until_s)
         match = due.pop((item.match, int(item.seat)), None)
         if match is None:
             raise CheckFailed(
@@ -245,7 +245,7 @@ async def check_answers_once(exam: Examination) -> None:
 
 async def _refuse_other_answers(exam: Examination, first: play_service_pb2.PlayRequestItem) -> None:
     try:
-        again = await exam.wait_for_item("submit_move", patience_s=GRACE_S)
+        again = await exam.wait_for_item("submit_move", until_s=monotonic() + GRACE_S)
     except NothingCame:
         return
     if again != first:
@@ -423,7 +423,7 @@ async def _wait_for_another_try(exam: Examination) -> play_service_pb2.PlayReque
     """Return the next move; `None` if the bot sends none, although it has had the time to: it answers a ping in between."""
     for waits_for_pong in (True, False):
         try:
-            return await exam.wait_for_item("submit_move", patience_s=4 * GRACE_S)
+            return await exam.wait_for_item("submit_move", until_s=monotonic() + 4 * GRACE_S)
         except NothingCame:
             if waits_for_pong and (found := await _read_until_pong(exam)):
                 return found
@@ -433,10 +433,10 @@ async def _wait_for_another_try(exam: Examination) -> play_service_pb2.PlayReque
 async def _read_until_pong(exam: Examination) -> play_service_pb2.PlayRequestItem | None:
     """Return the move that comes before the answer to a ping; `None` if none does, or the bot answers no pings."""
     ping = play_service_pb2.PlayResponseItem(ping=play_service_pb2.Ping(number=1))
-    referee = await exam.referee()
+    referee, until_s = await exam.referee(), monotonic() + min(exam.patience_s, MOST_PONG_S)
     await referee.send(exam.response(ping))
     try:
-        while not (item := await referee.read(min(exam.patience_s, MOST_PONG_S))).HasField("pong"):
+        while not (item := await referee.read(until_s - monotonic())).HasField("pong"):
             if item.HasField("submit_move"):
                 found: play_service_pb2.PlayRequestItem = item
                 return found
@@ -475,9 +475,9 @@ async def check_survives_rejections(exam: Examination) -> None:
 
 async def _ask_until_answered(exam: Examination, match: ScriptedMatch) -> None:
     """Ask the next question, and pass over repeats of the last move."""
-    update = await exam.ask(match)
+    update, until_s = await exam.ask(match), exam.patience_end_s
     while True:
-        item = await exam.wait_for_item("submit_move")
+        item = await exam.wait_for_item("submit_move", until_s=until_s)
         if item.submit_move.prompt == update.prompt:
             await exam.accept_move(match, item)
             return
@@ -517,7 +517,8 @@ async def check_drains(exam: Examination) -> None:
 
 
 async def _wait_for_limit_zero(exam: Examination) -> None:
-    while (await exam.lobby.read(exam.patience_s)).max_matches:
+    until_s = exam.patience_end_s
+    while (await exam.lobby.read(until_s - monotonic())).max_matches:
         pass
 
 

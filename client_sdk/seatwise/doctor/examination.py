@@ -209,8 +209,9 @@ class Examination:
 
         It may sit down again in an earlier match at the same time, as after a rejection, so such items are passed over.
         """
+        until_s = self.patience_end_s
         while True:
-            item = await self.wait_for_item("sit", referee)
+            item = await self.wait_for_item("sit", referee, until_s=until_s)
             if (item.match, item.seat) == (match.name, match.seat):
                 self._taken_seats.add((item.match, item.seat))
                 return item
@@ -235,33 +236,40 @@ class Examination:
         """Direct the referee of another server from now on."""
         self.server.referees, self._referee = other.referees, None
 
+    @property
+    def patience_end_s(self) -> float:
+        """The end of the patience with anything that is due now, on the monotonic clock."""
+        return monotonic() + self.patience_s
+
     async def wait_for_item(
-        self, kind: str, referee: ScriptedReferee | None = None, patience_s: float | None = None
+        self, kind: str, referee: ScriptedReferee | None = None, *, until_s: float | None = None
     ) -> play_service_pb2.PlayRequestItem:
-        """Return the next item of this kind. Pongs are passed over, and so is a second `sit` while a move is due."""
+        """Return the next item of this kind. Pongs are passed over, and so is a second `sit` while a move is due.
+
+        The patience is for the item that is due: a bot that sends others again and again does not prolong it.
+        """
+        until_s = self.patience_end_s if until_s is None else until_s
         while True:
-            item: play_service_pb2.PlayRequestItem = await self._read_item(referee, kind, patience_s)
+            item: play_service_pb2.PlayRequestItem = await self.read_item(referee, kind, until_s)
             found = item.WhichOneof("action")
             if found == kind:
                 return item
             if found != "pong" and (found, kind) != ("sit", "submit_move"):
                 raise CheckFailed(f"it sent {found or 'an empty item'} where {kind} was due")
 
-    async def _read_item(self, stream: ScriptedReferee | None, kind: str, patience_s: float | None) -> Any:
+    async def read_item(self, stream: ScriptedReferee | None, kind: str, until_s: float) -> Any:
         """Return the next item of this stream, or of the newest. The bot may close a stream and open another at any time."""
-        waited_s = patience_s or self.patience_s
-        until_s = monotonic() + waited_s
-        newest = stream or await self.referee(waited_s)
+        newest = stream or await self.referee(until_s - monotonic())
         try:
             if stream is not None:
-                return await stream.read(waited_s)
+                return await stream.read(until_s - monotonic())
             while (item := await _read_until_gone(newest, until_s - monotonic())) is None:
                 newest = await self.referee(until_s - monotonic())
             return item
         except UnreadableMessage:
             raise
         except NothingCame:
-            raise NothingCame(f"no {kind} came for {waited_s:g} s") from None
+            raise NothingCame(f"no {kind} came for {self.patience_s:g} s") from None
 
     async def say(self, match: ScriptedMatch, epoch: int = 1, **event: Any) -> None:
         """Send one item of the match."""
@@ -337,7 +345,7 @@ async def _next_of(queue: asyncio.Queue[Any], patience_s: float, what: str) -> A
         async with asyncio.timeout(patience_s):
             return await queue.get()
     except TimeoutError:
-        raise NothingCame(f"{what} was opened for {patience_s:g} s") from None
+        raise NothingCame(f"{what} was opened for {patience_s:.3g} s") from None
 
 
 async def _read_until_gone(stream: ScriptedReferee, patience_s: float) -> Any:

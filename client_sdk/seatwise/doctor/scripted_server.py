@@ -153,9 +153,11 @@ class ScriptedStream:
         """Return the next request or item. Raises `NothingCame`."""
         try:
             async with asyncio.timeout(patience_s):
+                if patience_s <= 0:  # a bot may send without end
+                    raise TimeoutError
                 found = await self.inbox.get()
         except TimeoutError:
-            raise NothingCame(f"nothing came for {patience_s:g} s") from None
+            raise NothingCame(f"nothing came for {patience_s:.3g} s") from None
         if isinstance(found, UnreadableMessage):
             raise found
         return found
