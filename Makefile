@@ -6,7 +6,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 FAST := client_sdk/seatwise_fast
 
-.PHONY: compiled failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
+.PHONY: compiled compiled-site failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -65,9 +65,10 @@ format: setup ## fix whatever the formatter and the linter can fix
 fast-wheel: setup ## build the wheel of seatwise_fast, the optional compiled rules, in dist/; needs a C compiler
 	$(BIN)/python $(FAST)/build_wheel.py
 
-bench: setup ## measure the table of docs/benchmarks.md; also writes bench-results.json
+bench: setup ## measure the table of docs/benchmarks.md; also writes bench-results.json (COMPILED=1 measures the compiled build)
 	@$(BIN)/python -c 'import pyspiel' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' || true
-	$(BIN)/python tests/bench/bench.py
+	$(if $(COMPILED),$(MAKE) --no-print-directory compiled-site)
+	$(if $(COMPILED),PYTHONPATH=$(CURDIR)/dist/compiled/site) $(BIN)/python tests/bench/bench.py
 
 chaos: setup ## harm real processes, disks, clocks and links while real bots play, and check that nothing is lost (SECONDS=60 FAULTS="disk links" SEED=...)
 	PYTHONPATH=tests $(BIN)/python -m chaos.chaos --seconds $(SECONDS) $(addprefix --fault ,$(FAULTS)) $(if $(SEED),--seed $(SEED))
@@ -101,11 +102,13 @@ soak: setup ## run the tests that are too slow for `make test`, and all others o
 	$(BIN)/pytest -q -m slow
 	$(MAKE) --no-print-directory compiled
 
-compiled: setup ## build a wheel with the compiled core, and run the tests of `make test` on it
+compiled: compiled-site ## build a wheel with the compiled core, and run the tests of `make test` on it
+	PYTHONPATH=$(CURDIR)/dist/compiled/site $(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
+
+compiled-site: setup
 	@rm -rf dist/compiled && mkdir -p dist/compiled/site
 	SEATWISE_COMPILE=1 $(BIN)/python -m hatchling build -t wheel -d dist/compiled
 	@$(BIN)/python -m zipfile -e dist/compiled/*.whl dist/compiled/site
-	PYTHONPATH=$(CURDIR)/dist/compiled/site $(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command 'make lock' pyproject.toml

@@ -1,4 +1,4 @@
-"""Commands of one turn of the loop share a message to Redis: each caller gets its own answers, errors and outages."""
+"""Commands of two turns of the loop share a message to Redis: each caller gets its own answers, errors and outages."""
 
 from __future__ import annotations
 
@@ -49,6 +49,15 @@ async def test_callers_of_one_turn_share_a_message_and_get_their_own_answers(
     assert [answer[1] for answer in answers[:-1]] == [b"%d" % number for number in range(CALLERS)]
     assert answers[-1] is True
     assert len(messages) == 1
+
+
+async def test_callers_of_the_next_turn_share_it_too(client: RedisClient, messages: list[list[str]]) -> None:
+    async def one_turn_later() -> Any:
+        await asyncio.sleep(0)
+        return await client.call("INCR", "later")
+
+    assert await asyncio.gather(client.call("INCR", "now"), one_turn_later()) == [1, 1]
+    assert messages == [["INCR", "INCR"]]
 
 
 async def test_a_large_message_is_divided_and_no_caller_is(
