@@ -369,7 +369,11 @@ class World:
 
     def _is_idle(self) -> bool:
         is_seating = any(key.endswith(":seating") for key in self.redis.model.names())
-        return not is_seating and all(slot.is_up and _is_idle(slot.server) for slot in self.slots)
+        return (
+            not is_seating
+            and not self.redis.model.peek(keys.JOB_MARKERS)
+            and all(slot.is_up and _is_idle(slot.server) for slot in self.slots)
+        )
 
     def _has_room_for_owners(self) -> bool:
         """Whether no lobby leaves bots in its queues because of matches that are over."""
