@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from wsgiref.simple_server import WSGIRequestHandler
 
 import structlog
 from prometheus_client import CollectorRegistry, start_http_server
@@ -17,6 +18,9 @@ from seatwise_server.store.errors import StoreUnavailable
 
 DEPTH_CHECK_S = 5.0
 """Seconds between two queries of the store for queue lengths."""
+
+LONGEST_SILENCE_S = 10.0
+"""Seconds without a byte after which a connection is closed: each of them has a thread."""
 
 Gauges = Callable[[], dict[str, float]]
 """Returns the present values by name of the gauge. It is called in another thread, so it only reads."""
@@ -113,6 +117,19 @@ def _append_latency() -> Metric:
     return HistogramMetricFamily("seatwise_append_seconds", text, buckets=buckets, sum_value=COUNTS.append_s)
 
 
+class _Connection(WSGIRequestHandler):
+    """One connection, which is closed when it is silent."""
+
+    timeout = LONGEST_SILENCE_S
+
+    def handle(self) -> None:
+        with suppress(OSError):  # it was silent, or is gone
+            super().handle()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library
+        """Logs nothing: Prometheus asks every few seconds."""
+
+
 @contextmanager
 def serving_metrics(page: MetricsPage, host: str, port: int) -> Iterator[int]:
     """Serves the page over HTTP, in a thread of its own, inside this block; yields the port.
@@ -122,6 +139,7 @@ def serving_metrics(page: MetricsPage, host: str, port: int) -> Iterator[int]:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(page)
     server, thread = start_http_server(port, host, registry)
+    server.RequestHandlerClass = _Connection
     try:
         yield int(server.server_port)
     finally:

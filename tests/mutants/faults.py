@@ -4528,6 +4528,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_erasure.py",),
     ),
     Fault(
+        "silent connections to the port of metrics are kept for ever",
+        "server/seatwise_server/metrics.py",
+        "    server.RequestHandlerClass = _Connection\n",
+        "",
+        ("tests/server/test_metrics.py",),
+    ),
+    Fault(
         "a house bot that was deleted ends all house bots for good",
         "server/seatwise_server/house.py",
         "        except BotAbsent:\n",

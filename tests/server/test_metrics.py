@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import urllib.request
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from harness import SOON_S, endings, plays_on, server_process
 from harness.ladder import Rung
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
+
+from seatwise_server import metrics
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -83,6 +88,20 @@ async def test_time_outs_and_voided_matches_are_counted_by_reason(measured):
     assert match.void_reason == "ABANDONED" or "TIMED_OUT" in endings(match)
     after = await ended(url, match.void_reason or "FINISHED")
     assert after["seatwise_timeouts_total"] >= 3
+
+
+async def test_a_connection_that_says_nothing_is_closed_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each has a thread, and 3,000 of them were kept for ever."""
+    monkeypatch.setattr(metrics._Connection, "timeout", 0.1)
+    page: Any = CollectorRegistry()
+    with metrics.serving_metrics(page, "127.0.0.1", 0) as port:
+        for said in (b"", b"GET /metr"):
+            with socket.create_connection(("127.0.0.1", port), timeout=SOON_S) as silent:
+                silent.sendall(said)
+                assert await asyncio.to_thread(silent.recv, 1) == b""
+    assert capfd.readouterr().err == ""
 
 
 async def test_nobody_is_named(measured):
