@@ -27,6 +27,10 @@ if (values.help || !token) {
   console.error(HELP);
   process.exit(2);
 }
+if (typeof WebSocket === "undefined") {
+  console.error("This version of Node has no WebSocket: use Node 22 or newer, or type `node --experimental-websocket main.mjs`.");
+  process.exit(2);
+}
 
 const bot = new Bot({
   address: readAddress(values.address),
