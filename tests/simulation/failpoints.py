@@ -52,6 +52,10 @@ CARD_MS = 20_000
 ASLEEP_S = 20.0
 REDIS_DOWN_S = 2.0
 PLAYED_S = 3.0
+LONGEST_PLAYED_S = 12.0
+"""The time by which a match of each kind is over, in a story in which one of each kind can be."""
+KINDS_OF_ENDS = frozenset({"retire", "retire (ladders)", "retire (leagues)"})
+"""The last step of a match, by its kind."""
 """Seconds of the world's time in which bots are paired again and again."""
 CHILD_S = 120
 """A child that takes longer than this on a clock of the real machine hangs."""
@@ -231,6 +235,7 @@ class SmallWorld(World):
         self.story = story
         self.is_prepared = False
         self.harmed_at_s: float | None = None
+        self._ends_met: frozenset[str] = frozenset()
         self._find_harm = find_harm
         self._has_read_logs = False
         super().__init__(5, climate, clock)
@@ -267,7 +272,9 @@ class SmallWorld(World):
         slot = next((slot for slot in self.slots if slot.host == host), None)
         if slot is None or not site:
             return False
-        return self._strike(slot, (*site, name_of(command) + self._kind_of(command)), is_done)
+        step = name_of(command) + self._kind_of(command)
+        self._ends_met |= {step} & KINDS_OF_ENDS
+        return self._strike(slot, (*site, step), is_done)
 
     def _kind_of(self, command: list[bytes]) -> str:
         """The kind of the match that the command is about: its steps are others in a league, on a ladder or in neither."""
@@ -324,7 +331,10 @@ class SmallWorld(World):
     def _is_played(self) -> bool:
         if not self.is_prepared or not all(self.witness.matches[name].journals for name in self.office.made):
             return False
-        return self.harmed_at_s is not None or self.clock.now > 1001 + PLAYED_S
+        if self.harmed_at_s is not None:
+            return True
+        played_s = self.clock.now - 1001
+        return played_s > PLAYED_S and (self._ends_met >= KINDS_OF_ENDS or played_s > LONGEST_PLAYED_S)
 
     async def _prepare(self) -> None:
         """Has a ladder, a league and matches made."""
