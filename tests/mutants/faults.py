@@ -4528,6 +4528,15 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_erasure.py",),
     ),
     Fault(
+        "a lobby that stands still behind a renewal counts as one that has told its bots",
+        "server/seatwise_server/play/seat_offers.py",
+        "1000 * min(_now() - since_s, LOBBY_LOOK_S)",
+        "1000 * (_now() - since_s)",
+        (
+            "tests/simulation/test_failpoints.py::test_a_lobby_that_stands_still_before_an_offer_is_sent_costs_no_bot_its_seat",
+        ),
+    ),
+    Fault(
         "silent connections to the port of metrics are kept for ever",
         "server/seatwise_server/metrics.py",
         "    server.RequestHandlerClass = _Connection\n",

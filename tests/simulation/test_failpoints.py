@@ -62,6 +62,16 @@ def test_an_owner_has_room_again_wherever_a_process_is_killed_that_counts_its_ma
     assert int(found[1]) >= LEAST_OF_OWNERS
 
 
+@pytest.mark.timeout(LONGEST_S + 10)
+def test_a_lobby_that_stands_still_before_an_offer_is_sent_costs_no_bot_its_seat() -> None:
+    point = "lobby._register_attendance > lobby.lobby._wait_in_queues > store.queues.change_queues"
+    ended = run("--story", "a lobby dies", "--point", point, "--harm", "asleep after", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = re.search(r"(\d+) harms, 0 worlds wrong", ended.stdout)
+    assert found, ended.stdout
+    assert int(found[1]) >= 1
+
+
 def test_all_that_is_to_be_harmed_is_met() -> None:
     ended = run("--story", "plain", "--point", "nothing has this name", "--list")
     met = {line.rpartition(" > ")[2].partition(" ")[0] for line in ended.stdout.splitlines() if " > " in line}

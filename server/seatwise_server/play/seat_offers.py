@@ -70,12 +70,13 @@ class SeatOffers:
 
     async def _bots_without_lobby(self, table: Table, since_s: float) -> list[str]:
         kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)
-        age_ms = (_now() - since_s) * 1000
+        # A lobby may stand still behind a renewal, with the offer not yet sent.
+        silent_ms = 1000 * min(_now() - since_s, LOBBY_LOOK_S)
         news = await self._news_of_queue(table)
         return [
             bot
             for bot in table.awaited_bots
-            if _is_unheard(news.get(bot), kept_ms.get(bot, age_ms) >= age_ms)
+            if _is_unheard(news.get(bot), kept_ms.get(bot, silent_ms) >= silent_ms)
         ]
 
     async def _news_of_queue(self, table: Table) -> dict[str, SeatNews | None]:
