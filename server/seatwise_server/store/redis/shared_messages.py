@@ -60,7 +60,7 @@ class SharedMessages:
             for task in list(self._under_way):
                 task.cancel()
             await asyncio.gather(*self._under_way, return_exceptions=True)
-            await asyncio.sleep(0)  # what is queued is sent in this turn of the loop
+            await asyncio.sleep(0)  # what is queued is sent in the next turn of the loop
 
     def _send_queued(self) -> None:
         queued, self._queued = self._queued, []
