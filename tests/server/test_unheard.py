@@ -17,16 +17,19 @@ from seatwise_referee.match import replay_match
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
 from seatwise_server.store import Attendance, SeatNews, Store
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.timings import ATTENDANCE_LEASE_MS
+from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
 
 SETUP_MS = 5000
+LAST_RENEWAL_MS = int(LOBBY_HEARTBEAT_S * 1000)
+"""The age of an attendance just before a live lobby renews it."""
 
 
 class Lobbies:
-    """What the store says of them: when each last looked after a bot, on the test's clock."""
+    """What the store says of them: whom they look after, and what bots know of their seats."""
 
     def __init__(self) -> None:
-        self.kept_s: dict[str, float] = {}
+        self.kept: frozenset[str] = frozenset()
+        self.stopped_s: float | None = None
         self.is_away = False
         self.news: dict[str, SeatNews] = {}
         """What bots know that a queue has seated."""
@@ -34,15 +37,20 @@ class Lobbies:
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
         if self.is_away:
             raise StoreUnavailable("away")
-        now = running().time()
-        return {bot: int((now - self.kept_s[bot]) * 1000) for bot in bots if bot in self.kept_s}
+        stopped_s = self.stopped_s
+        age_ms = LAST_RENEWAL_MS if stopped_s is None else int((running().time() - stopped_s) * 1000)
+        return {bot: age_ms for bot in bots if bot in self.kept}
 
     async def seat_news(self, _: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
         return [self.news.get(bot) for bot, _ in seats]
 
     def look_after(self, room: Room) -> None:
-        """All bots are told, now."""
-        self.kept_s = dict.fromkeys(room.setup.bots, running().time())
+        """All bots are told, now, and their attendances are renewed from now on."""
+        self.kept = frozenset(room.setup.bots)
+
+    def stand_still(self) -> None:
+        """The lobbies renew their attendances now, and do nothing more."""
+        self.stopped_s = running().time()
 
 
 def opened(room: Room) -> Lobbies:
@@ -127,6 +135,17 @@ async def test_a_lobby_that_keeps_a_bot_and_stands_still_before_it_tells_it_of_i
         room.link(seat).sit(seat)
     await room.pass_ms(20)
     assert kinds(room) == ["sat", "sat", "dealt"]
+
+
+@in_virtual_time
+async def test_a_lobby_that_renews_after_the_offer_and_stands_still_before_it_sends_it_is_waited_for() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    await room.pass_ms(10)
+    lobbies.look_after(room)
+    lobbies.stand_still()
+    await room.pass_ms(SETUP_MS + 3_000)
+    assert kinds(room) == []
 
 
 @in_virtual_time
