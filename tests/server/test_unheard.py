@@ -138,13 +138,13 @@ async def test_a_lobby_that_keeps_a_bot_and_stands_still_before_it_tells_it_of_i
 
 
 @in_virtual_time
-async def test_a_lobby_that_renews_after_the_offer_and_stands_still_before_it_sends_it_is_waited_for() -> None:
-    room = Room(setup_ms=SETUP_MS)
+async def test_a_lobby_that_renews_once_and_stands_still_before_it_tells_anybody_is_waited_for() -> None:
+    room = Room(setup_ms=2 * SETUP_MS)
     lobbies = opened(room)
     await room.pass_ms(10)
     lobbies.look_after(room)
     lobbies.stand_still()
-    await room.pass_ms(SETUP_MS + 3_000)
+    await room.pass_ms(2 * SETUP_MS + 3_000)
     assert kinds(room) == []
 
 
