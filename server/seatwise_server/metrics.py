@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler
 
 import structlog
@@ -19,8 +23,8 @@ from seatwise_server.store.errors import StoreUnavailable
 DEPTH_CHECK_S = 5.0
 """Seconds between two queries of the store for queue lengths."""
 
-LONGEST_SILENCE_S = 10.0
-"""Seconds without a byte after which a connection is closed: each of them has a thread."""
+METRICS_REQUEST_S = 10.0
+"""Seconds after which a connection is closed whose request has not arrived in full: each of them has a thread."""
 
 Gauges = Callable[[], dict[str, float]]
 """Returns the present values by name of the gauge. It is called in another thread, so it only reads."""
@@ -117,13 +121,38 @@ def _append_latency() -> Metric:
     return HistogramMetricFamily("seatwise_append_seconds", text, buckets=buckets, sum_value=COUNTS.append_s)
 
 
-class _Connection(WSGIRequestHandler):
-    """One connection, which is closed when it is silent."""
+class _Request(io.RawIOBase):
+    """The bytes of a request. Raises TimeoutError after `METRICS_REQUEST_S`, also where a byte comes now and then."""
 
-    timeout = LONGEST_SILENCE_S
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._end_s = time.monotonic() + METRICS_REQUEST_S
+
+    def readable(self) -> bool:
+        """Says so to the buffer."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Waits for bytes no longer than until the end."""
+        self._connection.settimeout(max(0.001, self._end_s - time.monotonic()))
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(METRICS_REQUEST_S)
+
+
+class _Connection(WSGIRequestHandler):
+    """One connection, which is closed when its request does not arrive in time, or its response is not read."""
+
+    timeout = METRICS_REQUEST_S
+
+    def setup(self) -> None:
+        """Reads the request within its time."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Request(self.connection))
 
     def handle(self) -> None:
-        with suppress(OSError):  # it was silent, or is gone
+        with suppress(OSError):  # it was slow, or is gone
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library

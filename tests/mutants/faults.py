@@ -4537,6 +4537,27 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "an expired access token gets a new text, which has expired too",
+        f"{SCRIPTS}/access_token_change.lua",
+        "  if found[3] ~= '0' and tonumber(found[3]) <= now then return 3 end\n",
+        "",
+        ("tests/server/test_access_tokens.py",),
+    ),
+    Fault(
+        "a request without a host is answered",
+        "server/seatwise_server/rest/http_protocol.py",
+        'if b"host" not in self._single_headers and',
+        "if False and",
+        ("tests/server/test_rest_hostile.py",),
+    ),
+    Fault(
+        "a request for the metrics may come byte by byte for ever",
+        "server/seatwise_server/metrics.py",
+        "max(0.001, self._end_s - time.monotonic())",
+        "METRICS_REQUEST_S",
+        ("tests/server/test_metrics.py",),
+    ),
+    Fault(
         "silent connections to the port of metrics are kept for ever",
         "server/seatwise_server/metrics.py",
         "    server.RequestHandlerClass = _Connection\n",

@@ -84,6 +84,18 @@ async def test_rotation_ends_the_old_text_at_once(store: Store) -> None:
     assert (await store.credentials.authenticate(new.text)).token_name == old.token.name
 
 
+async def test_an_expired_token_gets_no_new_text(store: Store, redis_client: Redis) -> None:
+    """It was given one, which had expired before anybody could use it."""
+    issued = await store.access_tokens.create_token("Joan", frozenset({"read"}), 60_000, "")
+    new = await store.access_tokens.rotate_token(issued.token.name)
+    assert new.token.expire_ms == issued.token.expire_ms
+    [key] = await redis_client.keys("*:access")
+    await redis_client.hset(key, "expire_ms", 1)
+    with pytest.raises(AccessTokenAbsent, match="has expired; create another token"):
+        await store.access_tokens.rotate_token(issued.token.name)
+    assert (await store.access_tokens.revoke_token(issued.token.name)).revoke_ms
+
+
 async def test_a_repeated_request_creates_nothing_and_shows_no_token(store: Store) -> None:
     first = await created(store, "read", request_id="one")
     again = await created(store, "read", request_id="one")

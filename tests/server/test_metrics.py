@@ -94,7 +94,7 @@ async def test_a_connection_that_says_nothing_is_closed_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Each has a thread, and 3,000 of them were kept for ever."""
-    monkeypatch.setattr(metrics._Connection, "timeout", 0.1)
+    monkeypatch.setattr(metrics, "METRICS_REQUEST_S", 0.1)
     page: Any = CollectorRegistry()
     with metrics.serving_metrics(page, "127.0.0.1", 0) as port:
         for said in (b"", b"GET /metr"):
@@ -102,6 +102,28 @@ async def test_a_connection_that_says_nothing_is_closed_without_a_word(
                 silent.sendall(said)
                 assert await asyncio.to_thread(silent.recv, 1) == b""
     assert capfd.readouterr().err == ""
+
+
+async def test_a_request_that_comes_byte_by_byte_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte every nine seconds kept a connection, and its thread, for ever."""
+    monkeypatch.setattr(metrics, "METRICS_REQUEST_S", 0.4)
+    page: Any = CollectorRegistry()
+    with (
+        metrics.serving_metrics(page, "127.0.0.1", 0) as port,
+        socket.create_connection(("127.0.0.1", port)) as slow,
+    ):
+        async with asyncio.timeout(SOON_S):
+            while is_taken(slow, b"y"):  # noqa: ASYNC110  # no event tells
+                await asyncio.sleep(0.05)
+
+
+def is_taken(connection: socket.socket, raw: bytes) -> bool:
+    """Whether the other end still takes bytes."""
+    try:
+        connection.sendall(raw)
+    except ConnectionError:
+        return False
+    return True
 
 
 async def test_nobody_is_named(measured):

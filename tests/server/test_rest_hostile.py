@@ -210,6 +210,17 @@ async def test_a_header_that_decides_is_given_once(http_house: House, name: str)
         assert [(await http.answer()).status for _ in range(2)] == [200, 200]
 
 
+async def test_only_a_request_of_the_old_version_has_no_host(http_house: House) -> None:
+    async with http_house.http() as http:
+        await http.send_raw(b"GET /v1/games HTTP/1.1\r\naccept: */*\r\n\r\n")
+        answer = answer_in(await http.ends())
+        assert (answer.status, answer.reason) == (400, "MALFORMED")
+        assert answer.message == "a request of HTTP/1.1 has the header host"
+    async with http_house.http() as http:
+        await http.send_raw(b"GET /v1/games HTTP/1.0\r\n\r\n")
+        assert answer_in(await http.ends()).status == 200
+
+
 async def test_a_head_of_some_kilobytes_is_taken(http_house: House) -> None:
     async with http_house.http() as http:
         assert (await http.get("/v1/games", cookie="y" * 12_000)).status == 200

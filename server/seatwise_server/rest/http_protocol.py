@@ -181,6 +181,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse(
                 Refusal("SERVER_FULL", "too many requests at once on this connection; wait for the responses")
             )
+        if b"host" not in self._single_headers and self.parser.get_http_version() != "1.0":
+            self._refuse(Refusal("MALFORMED", "a request of HTTP/1.1 has the header host"))
         self._is_in_head, self._unfinished_bytes = False, 0
         super().on_headers_complete()
 

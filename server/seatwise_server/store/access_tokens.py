@@ -26,6 +26,7 @@ _ID_BYTES = 10
 _NAME = re.compile(r"tokens/[a-z2-7]{16}")
 _CREATED_BEFORE = 2
 _IS_REVOKED = 2
+_HAS_EXPIRED = 3
 _FIELDS = ("hash", "holder", "scopes", "create_ms", "expire_ms", "revoke_ms", "last_use_ms")
 
 
@@ -99,12 +100,17 @@ class AccessTokens:
         return text
 
     async def rotate_token(self, name: str) -> IssuedAccessToken:
-        """Gives the token a new text; the old text is no longer valid. Raises AccessTokenAbsent, also for a revoked one."""
+        """Gives the token a new text; the old text is no longer valid, and the end stays as it was.
+
+        Raises AccessTokenAbsent, also for a token that is revoked or has expired.
+        """
         _check_name(name)
         text, secret_hash = new_access_token(name.removeprefix("tokens/"))
         answer = await self._change(name, secret_hash)
         if answer == _IS_REVOKED:
             raise AccessTokenAbsent(f"{name} is revoked; create another token")
+        if answer == _HAS_EXPIRED:
+            raise AccessTokenAbsent(f"{name} has expired; create another token")
         return IssuedAccessToken(await self._get_changed(name), text)
 
     async def revoke_token(self, name: str) -> StoredAccessToken:
