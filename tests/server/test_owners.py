@@ -27,8 +27,9 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.owners import OwnerRequests
-from seatwise_server.store import OwnerCreation, Store
+from seatwise_server.store import OwnerCreation, Store, keys
 from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent, TokenRefused, TooManyBots
+from seatwise_server.store.redis.client import call
 
 HOUR_MS = 3_600_000
 JOAN, ANN = "owners/joan", "owners/ann"
@@ -312,12 +313,109 @@ async def test_an_invited_owner_registers_its_bots_up_to_its_quota(inviting_hous
     shown = (await ruth.get_owner("owners/ruth")).owner
     assert (list(shown.bots), shown.most_bots) == ([it.bot.name for it in made], 2)
     assert await ruth.get_owner("owners/someone") == "NOT_FOUND"
-    await house.admin.raw(
-        "/seatwise.v1.BotService/DeleteBot",
-        bot_service_pb2.DeleteBotRequest(name=made[0].bot.name).SerializeToString(),
-    )
+    await delete(house, made[0].bot.name)
     assert await ruth.register("ruth-0") == "ALREADY_EXISTS"
     assert (await ruth.register("ruth-3")).token
+
+
+async def erase(house: House, name: str) -> list[str]:
+    request = access_service_pb2.EraseOwnerRequest(owner=name)
+    answer = await OverGrpc(house, house.admin.token).call(
+        "AccessService/EraseOwner", request, access_service_pb2.EraseOwnerResponse
+    )
+    return list(answer.bots)
+
+
+async def delete(house: House, bot: str) -> None:
+    request = bot_service_pb2.DeleteBotRequest(name=bot).SerializeToString()
+    await house.admin.raw("/seatwise.v1.BotService/DeleteBot", request)
+
+
+async def test_a_name_of_bots_is_given_to_one_owner_for_good(store: Store) -> None:
+    for name in (JOAN, ANN):
+        await store.owners.create_owner(name, 3, 8, "invites/x", "r")
+    claims = await asyncio.gather(*(store.owners.claim_name((JOAN, ANN)[it % 2], BOT) for it in range(10)))
+    assert sum(claims) == 5
+    assert claims[0] != claims[1]
+    assert not await store.owners.claim_name("the operator", BOT)
+    holder = JOAN if claims[0] else ANN
+    await store.owners.erase_owner(holder)
+    await store.owners.create_owner(holder, 3, 8, "invites/x", "s")
+    assert not await store.owners.claim_name(holder, BOT)
+
+
+@at_the_doors
+async def test_two_owners_do_not_share_a_name_by_asking_at_once(inviting_house: House) -> None:
+    """In half of the races each of them got a version."""
+    lea, mia = await owner(inviting_house, "lea", 20), await owner(inviting_house, "mia", 20)
+    for number in range(10):
+        made = await asyncio.gather(
+            lea.register(f"both-{number}", version="1"), mia.register(f"both-{number}", version="2")
+        )
+        assert "ALREADY_EXISTS" in made
+        assert any(it != "ALREADY_EXISTS" for it in made)
+    bots = [(await it.get_owner(f"owners/{name}")).owner.bots for it, name in ((lea, "lea"), (mia, "mia"))]
+    assert sum(map(len, bots)) == 10
+
+
+@at_the_doors
+async def test_the_name_of_a_deleted_bot_stays_with_its_owner(inviting_house: House) -> None:
+    house = inviting_house
+    nora, olga = await owner(house, "nora"), await owner(house, "ottilie")
+    assert (await nora.register("norn")).token
+    await delete(house, "bots/norn/versions/1")
+    assert await olga.register("norn", version="2") == "ALREADY_EXISTS"
+    assert (await nora.register("norn", version="2")).token
+    assert await erase(house, "owners/nora") == ["bots/norn/versions/2"]
+    await delete(house, "bots/norn/versions/2")
+    assert await olga.register("norn", version="3") == "ALREADY_EXISTS"
+    assert (await OverGrpc(house, house.admin.token).register("norn", version="3")).token
+
+
+@at_the_doors
+async def test_a_bot_of_before_keeps_its_name_when_it_is_deleted(inviting_house: House) -> None:
+    house = inviting_house
+    assert house.server
+    await house.server.store.bots.register_bot("elder", "1", "the operator", "")
+    await delete(house, "bots/elder/versions/1")
+    pia = await owner(house, "pia")
+    assert await pia.register("elder", version="2") == "ALREADY_EXISTS"
+    assert (await pia.get_owner("owners/pia")).owner.bots == []
+
+
+@at_the_doors
+async def test_an_owner_that_is_erased_while_it_registers_a_bot_leaves_no_name(
+    inviting_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = inviting_house
+    assert house.server
+    store = house.server.store
+    rita = await owner(house, "rita")
+    claim = type(store.owners).claim_name
+
+    async def erase_first(owners: Any, name: str, bot: str) -> bool:
+        is_its = await claim(owners, name, bot)
+        await erase(house, name)
+        return is_its
+
+    monkeypatch.setattr(type(store.owners), "claim_name", erase_first)
+    assert await rita.register("late") in ("NOT_FOUND", "TOKEN_REVOKED")
+    assert (await store.bots.owners_of(["bots/late/versions/1"])) == {"bots/late/versions/1": ""}
+
+
+@at_the_doors
+async def test_a_bot_that_was_registered_by_half_forgets_its_erased_owner_too(
+    inviting_house: House,
+) -> None:
+    """Its process died before it was in the list of bots, so it kept the name of its owner for ever."""
+    house = inviting_house
+    assert house.server
+    store = house.server.store
+    sara = await owner(house, "sara")
+    bot = (await sara.register("half")).bot.name
+    await call(store.client, "ZREM", keys.BOT_INDEX, bot)
+    assert await erase(house, "owners/sara") == [bot]
+    assert (await store.bots.owners_of([bot])) == {bot: ""}
 
 
 @at_the_doors

@@ -121,12 +121,14 @@ class AccessService:
         check_text("owner", request.owner, LONGEST_OWNER, least=1)
         pseudonym = await self._audit.pseudonym_of(PERSON, request.owner)
         tokens = await self._erase_holder(request.owner, pseudonym)
-        bots = await self._erase_owner_of_bots(request.owner)
+        bots = set()
         if request.owner.startswith(OWNERS_PREFIX):
-            await self._owners.erase_owner(request.owner)
+            bots = await self._erase_owner_at(request.owner, await self._owners.list_bots(request.owner))
+            await self._owners.erase_owner(request.owner)  # it registers no bot from here on
+        bots |= await self._erase_owner_of_bots(request.owner)
         await self._audit.forget_person(request.owner, pseudonym)
         await rewrite_files(self._client)
-        return pb.EraseOwnerResponse(bots=bots, access_tokens=tokens)
+        return pb.EraseOwnerResponse(bots=sorted(bots), access_tokens=tokens)
 
     async def _erase_holder(self, holder: str, pseudonym: str) -> list[str]:
         names, page_token = [], ""
@@ -141,15 +143,20 @@ class AccessService:
             if not page_token:
                 return names
 
-    async def _erase_owner_of_bots(self, owner: str) -> list[str]:
-        names, page_token = [], ""
+    async def _erase_owner_at(self, owner: str, bots: Iterable[str]) -> set[str]:
+        """Erases the owner at those of the bots that are its. Also at one that is in no list: its registration was cut off."""
+        named = await self._bots.owners_of([*bots])
+        names = {bot for bot, its_owner in named.items() if its_owner == owner}
+        for bot in names:
+            await self._audit.forget_caller(bot)
+            await self._bots.erase_owner(bot, owner)
+        return names
+
+    async def _erase_owner_of_bots(self, owner: str) -> set[str]:
+        names, page_token = set[str](), ""
         while True:
             page = await self._bots.list_page(1000, page_token)
-            for bot in page.bots:
-                if bot.owner == owner:
-                    await self._audit.forget_caller(bot.bot)
-                    await self._bots.erase_owner(bot.bot, owner)
-                    names.append(bot.bot)
+            names |= await self._erase_owner_at(owner, [it.bot for it in page.bots])
             page_token = page.next_page_token
             if not page_token:
                 return names

@@ -64,10 +64,9 @@ class BotService:
             raise Refusal("INVALID_ARGUMENT", "bot is required: the name of the bot", field="bot")
         check_text("owner", request.owner, LONGEST_OWNER)
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
-        owner = request.owner
         try:
-            if caller.owner:
-                owner = await self._count_bot(caller, request)
+            bot_name = bot_name_for(request.bot, request.version or "1")
+            owner = await self._admit_bot(caller, request, bot_name)
             issued = await self._bots.register_bot(
                 request.bot, request.version or "1", owner, request.request_id
             )
@@ -79,34 +78,53 @@ class BotService:
             how += "" if isinstance(there, BotDeleted) else ", or rotate its token"
             raise Refusal("ALREADY_EXISTS", f"{there}; {how}") from None
         bot = await self._get_registered(issued.bot)
-        if caller.owner and bot.owner != owner:
-            raise Refusal("ALREADY_EXISTS", f"{bot.bot} is registered already; register another version")
+        if caller.owner:
+            await self._check_registered(caller, bot)
         return pb.RegisterBotResponse(bot=resources.bot_resource(bot), token=issued.token or "")
 
-    async def _count_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> str:
-        """Counts a bot that is about to be registered as the owner's, and returns the owner. Raises BadBotName and `Refusal`.
+    async def _admit_bot(self, caller: Caller, request: pb.RegisterBotRequest, bot: str) -> str:
+        """Counts a bot that is about to be registered, and its name, as its owner's; returns the owner.
 
-        A bot that is registered already is not counted.
+        A bot that is registered already is not counted. The operator registers versions of any name. Raises `Refusal`.
         """
+        if caller.owner:
+            self._check_registration(caller, request)
+        owner = caller.owner or request.owner
+        if await self._bots.is_known(bot):
+            return owner
+        if caller.owner:
+            await self._check_name(caller, request.bot)
+            await self._count_bot(owner, bot)
+        if not await self._owners.claim_name(owner, bot) and caller.owner:
+            await self._owners.remove_bot(owner, bot)
+            raise _name_taken(request.bot)
+        return owner
+
+    def _check_registration(self, caller: Caller, request: pb.RegisterBotRequest) -> None:
         if self._registration == CLOSED:
             raise registration_closed()
         if request.owner not in ("", caller.owner):
             raise Refusal("INVALID_ARGUMENT", f"owner must be {caller.owner}, or empty", field="owner")
-        bot = bot_name_for(request.bot, request.version or "1")
-        if await self._bots.is_known(bot):
-            return caller.owner
-        await self._check_name(caller, request.bot)
+
+    async def _count_bot(self, owner: str, bot: str) -> None:
         try:
-            await self._owners.add_bot(caller.owner, bot)
+            await self._owners.add_bot(owner, bot)
         except OwnerAbsent:
-            raise owner_not_found(caller.owner) from None
+            raise owner_not_found(owner) from None
         except TooManyBots as many:
             raise Refusal(
                 "QUOTA_EXCEEDED",
                 f"{many}; have one deleted, or ask the operator for more",
                 retry_after="3600",
             ) from None
-        return caller.owner
+
+    async def _check_registered(self, caller: Caller, bot: RegisteredBot) -> None:
+        """Raises `Refusal` if the bot is another owner's, or its owner was erased meanwhile: then nothing of its name stays."""
+        if bot.owner != caller.owner:
+            raise Refusal("ALREADY_EXISTS", f"{bot.bot} is registered already; register another version")
+        if await self._owners.get_owner(caller.owner) is None:
+            await self._bots.erase_owner(bot.bot, caller.owner)
+            raise owner_not_found(caller.owner)
 
     async def _check_name(self, caller: Caller, name: str) -> None:
         """Raises `Refusal` if the name tells others that the bot is the server's, or another's: versions share a name."""
@@ -115,7 +133,7 @@ class BotService:
             raise Refusal("INVALID_ARGUMENT", why, field="bot")
         page = await self._bots.list_page(MOST_VERSIONS, prefix=f"bots/{name}/")
         if any(bot.owner != caller.owner for bot in page.bots):
-            raise Refusal("ALREADY_EXISTS", f"another owner has a bot named {name}; choose another name")
+            raise _name_taken(name)
 
     async def _discount_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> None:
         """Does not count a bot that another was quicker to register."""
@@ -179,6 +197,8 @@ class BotService:
         if name in self._house_bots and not (known and known.owner.startswith(OWNERS_PREFIX)):
             message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
             raise Refusal("INVALID_ARGUMENT", message)
+        if known:
+            await self._owners.claim_name(known.owner, name)  # a bot of before the server kept names
         if known and known.owner:
             await self._owners.remove_bot(known.owner, name)
         try:
@@ -265,6 +285,10 @@ def check_bot_name(field: str, name: str) -> None:
         parse_bot_name(name)
     except BadBotName as bad:
         raise Refusal("INVALID_ARGUMENT", f"{field} has {name[:80]!r}: {bad}", field=field) from None
+
+
+def _name_taken(name: str) -> Refusal:
+    return Refusal("ALREADY_EXISTS", f"another owner has or had a bot named {name}; choose another name")
 
 
 def bot_not_found(name: str) -> Refusal:

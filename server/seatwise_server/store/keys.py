@@ -133,6 +133,11 @@ def bot_registration(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:registration"
 
 
+def bot_name_holder(name: str) -> str:
+    """The id of the owner that may register versions of a bot of this name. It outlives the bots."""
+    return f"seatwise:{{name:{name}}}:holder"
+
+
 def access_token(name: str) -> str:
     """Hash of an access token: its holder, scopes, times and the hash of its secret. It expires 90 days after its end."""
     return f"seatwise:{{token:{name}}}:access"
@@ -149,7 +154,7 @@ def owner_hash(name: str) -> str:
 
 
 def owner(name: str) -> str:
-    """Hash of an owner: its quotas, its invite, and when it was created."""
+    """Hash of an owner: its quotas, its invite, when it was created, and the id by which names of bots are its."""
     return f"seatwise:{{owner:{owner_hash(name)}}}:owner"
 
 

@@ -15,6 +15,9 @@ from seatwise_server.store.redis.client import RedisClient, call
 _ADDED = 1
 _ABSENT = 2
 _PSEUDONYM_SECRET_BYTES = 32
+_HOLDER_ID_BYTES = 16
+_OPERATOR_ID = b"-"
+"""Holds the names of bots that no owner has registered."""
 _QUOTAS_OF_SERVER = ("most_requests", "most_matches_at_once", "most_matches_a_day", "most_watches")
 """The fields of quotas that an owner does not have while those of the server apply."""
 
@@ -116,6 +119,17 @@ class Owners:
             raise OwnerAbsent(f"there is no {name}")
         if answer != _ADDED:
             raise TooManyBots(f"{name} has as many bots as it may have")
+
+    async def claim_name(self, owner: str, bot: str) -> bool:
+        """Gives the name that the versions of this bot share to the owner for good; returns False if another has it.
+
+        Repeatable. An owner that does not exist stands for the operator. The id of the owner says nothing once the owner is
+        erased: nobody gets its names.
+        """
+        fresh_id = secrets.token_hex(_HOLDER_ID_BYTES)
+        held = await scripts.run_script(self._client, "owner_holder_id", [keys.owner(owner)], fresh_id)
+        key = keys.bot_name_holder(bot.split("/")[1])
+        return bool(await scripts.run_script(self._client, "bot_name_claim", [key], held or _OPERATOR_ID))
 
     async def has_bot(self, name: str, bot: str) -> bool:
         """Whether the bot is the owner's."""
