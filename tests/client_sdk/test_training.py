@@ -92,6 +92,16 @@ def test_a_batch_shows_the_same_in_two_worlds(is_compiled: bool) -> None:
     assert not (batch.observe(1) == batch.observe(1)[0]).all()
 
 
+@pytest.mark.parametrize("seats", [2, 3, 4])
+def test_the_views_of_matches_in_turn_are_encoded_like_those_of_one_match(seats: int) -> None:
+    """The encoder remembers the tricks of the view before, which may be one of another match."""
+    matches = [list(random_states(seats, seed)) for seed in (21, 22)]
+    alone = [[encode_view(GAME.view(state, Seat(0))) for state in states] for states in matches]
+    for pair, expected in zip(zip(*matches, strict=False), zip(*alone, strict=False), strict=True):
+        for state, numbers in zip(pair, expected, strict=True):
+            assert np.array_equal(encode_view(GAME.view(state, Seat(0))), numbers)
+
+
 def test_a_spectator_has_no_observation() -> None:
     with pytest.raises(ValueError, match="only a seat has an observation"):
         encode_view(GAME.view(GAME.deal(2, bytes(32), {"rounds": 1}), None))

@@ -4362,9 +4362,16 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an observation counts seats from seat 0 instead of from its viewer",
         "client_sdk/seatwise/rl/observation.py",
-        'ones.append(starts["asked"] + (asked - viewer) % seats)',
-        'ones.append(starts["asked"] + asked)',
-        ("tests/client_sdk/test_fast_rules.py",),
+        "bits |= self._asked[asked - viewer]",
+        "bits |= self._asked[asked]",
+        ("tests/client_sdk/test_training.py",),
+    ),
+    Fault(
+        "an observation has the tricks of the match that was encoded before",
+        "client_sdk/seatwise/rl/observation.py",
+        "if tricks[: len(known)] != known:",
+        "if len(tricks) < len(known):",
+        ("tests/client_sdk/test_training.py",),
     ),
     Fault(
         "house bots that search pause too little, and take more than their share of the machine",

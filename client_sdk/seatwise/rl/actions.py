@@ -12,6 +12,7 @@ from math import factorial
 from typing import TYPE_CHECKING, Final
 
 from seatwise_referee.games.ugo import CARDS, Arrange, Play, default_order
+from seatwise_referee.games.ugo.cards import mask_of
 from seatwise_referee.games.ugo.moves import PLAYS
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def legal_actions(view: UgoView) -> tuple[int, ...]:
     if view.won_cards and view.arranger == view.seat:
         return tuple(range(CARD_ACTIONS, CARD_ACTIONS + len(LAYING_ORDERS[len(view.won_cards)])))
     return tuple(map(int, view.legal_cards))
+
+
+def bits_of_legal_actions(view: UgoView) -> int:
+    """Return the actions that a seat may take now as a number: bit n is action n."""
+    if view.won_cards and view.arranger == view.seat:
+        return (1 << len(LAYING_ORDERS[len(view.won_cards)])) - 1 << CARD_ACTIONS
+    return mask_of(view.legal_cards)
 
 
 def move_of_action(action: int, won_cards: Sequence[UgoCard] = ()) -> UgoMove:

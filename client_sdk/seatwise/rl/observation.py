@@ -6,18 +6,18 @@ points. A new layout gets a new version, and a new name of the environments that
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR
+from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR, mask_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from seatwise_referee.games.ugo import UgoView
+    from seatwise_referee.games.ugo import Kingdom, Trick, UgoCard, UgoView
 
 OBSERVATION_VERSION: Final = 1
 POINTS_LIMIT: Final = 100
@@ -28,6 +28,9 @@ FULL_SUPPLY: Final = 12
 """From so many farmers on the supply limits nobody soon, and all numbers look alike."""
 
 _KINGDOM: Final = (("tops", 50), ("colours", 25), ("farmers", 10), ("missing", 5), ("points", 1))
+_BYTES: Final = np.dtype(np.uint8)
+_SMALL_NUMBERS: Final = np.dtype(np.int8)
+_KINGDOM_SIZE: Final = sum(size for _, size in _KINGDOM)
 
 
 @cache
@@ -82,11 +85,6 @@ def _starts(seats: int) -> dict[str, int]:
     return {name: part.start for name, part in observation_layout(seats).items()}
 
 
-@cache
-def _points_places(seats: int) -> list[int]:
-    return [_starts(seats)[f"points/{place}"] for place in range(seats)]
-
-
 def asked_seat(view: UgoView) -> int | None:
     """Return the seat that is asked in a view; `None` when the match is over."""
     if len(view.points) == view.rounds:
@@ -110,60 +108,124 @@ def encode_view(view: UgoView) -> NDArray[np.int8]:
     """
     if view.seat is None:
         raise ValueError("this is the view of a spectator; only a seat has an observation")
-    seats = len(view.hand_sizes)
-    encoded = np.zeros(observation_size(seats), np.int8)
-    encoded[_places_of_ones(view, seats, view.seat)] = 1
+    tables = _bit_tables(len(view.hand_sizes))
+    encoded = array_of_bits(tables.read(view, view.seat), tables.size)
     if view.points:
-        totals = [sum(points) for points in zip(*view.points, strict=True)]
-        turned = totals[view.seat :] + totals[: view.seat]
-        encoded[_points_places(seats)] = [max(-POINTS_LIMIT, min(POINTS_LIMIT, total)) for total in turned]
+        totals = _cut_totals(view.points)
+        for seat, total in enumerate(totals):
+            encoded[tables.points_places[seat - view.seat]] = total
     return encoded
 
 
-def _places_of_ones(view: UgoView, seats: int, viewer: int) -> list[int]:
-    starts = _starts(seats)
-    ones = list(map(int, view.hand))
-    _add_tricks(ones, view, seats, viewer, starts)
-    ones += [starts["won"] + card for card in view.won_cards]
-    for seat in range(seats):
-        _add_kingdom(ones, view, seat, starts["tops/0"] + 91 * ((seat - viewer) % seats))
-    ones.append(starts["supply"] + min(view.supply, FULL_SUPPLY))
-    ones.append(starts["rounds_left"] + view.rounds - view.round)
-    leader = view.leader if view.arranger is None else view.arranger
-    ones.append(starts["leader"] + (leader - viewer) % seats)
-    asked = asked_seat(view)
-    if asked is not None:
-        ones.append(starts["asked"] + (asked - viewer) % seats)
-    if view.arranger is not None:
-        ones.append(starts["laying"])
-    return ones
+@lru_cache(maxsize=64)  # every view of a round has the same points of the rounds before it
+def _cut_totals(points: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    totals = map(sum, zip(*points, strict=True))
+    return tuple(max(-POINTS_LIMIT, min(POINTS_LIMIT, total)) for total in totals)
 
 
-def _add_tricks(ones: list[int], view: UgoView, seats: int, viewer: int, starts: dict[str, int]) -> None:
-    played, missing = starts["played/0"], starts["missing/0"]
-    tricks = [(trick.leader, trick.cards) for trick in view.tricks]
-    for leader, cards in (*tricks, (view.leader, view.trick)):
-        if not cards:
-            continue
-        led = cards[0] // VALUES_PER_COLOUR
-        place = (leader - viewer) % seats
+def array_of_bits(bits: int, size: int) -> NDArray[np.int8]:
+    """Return the lowest bits of a number as an array of 0 and 1, the lowest first.
+
+    Args:
+        bits: The number.
+        size: How many of its bits; the higher ones must be 0.
+
+    Returns:
+        A new array of shape (size,).
+    """
+    packed = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), _BYTES)
+    return np.unpackbits(packed, None, size, "little").view(_SMALL_NUMBERS)
+
+
+class _BitTables:
+    """All parts of 0 and 1 as one number, whose lowest bit is the first place. That is twice as fast as places one by one.
+
+    A table by place is read at a seat less the viewer, and a negative index counts from its end, as places do. The cards
+    of a trick go on from there, so their table has each place twice.
+    """
+
+    def __init__(self, seats: int) -> None:
+        starts = _starts(seats)
+        self.size = observation_size(seats)
+        self.points_places = [starts[f"points/{place}"] for place in range(seats)]
+        self._played = [_played_bits(starts, place % seats) for place in range(2 * seats)]
+        self._all_played = (1 << CARD_PLACES * seats) - 1 << starts["played/0"]
+        self._from_played_to_trick = CARD_PLACES * seats
+        self._won, self._kingdoms, self._laying = starts["won"], starts["tops/0"], 1 << starts["laying"]
+        self._supply = _bits_from(starts["supply"], FULL_SUPPLY + 1)
+        self._rounds_left = _bits_from(starts["rounds_left"], 8)
+        self._leader = _bits_from(starts["leader"], seats)
+        self._asked = _bits_from(starts["asked"], seats)
+        self._known: list[tuple[tuple[Trick, ...], int]] = [((), 0)] * seats
+        """By viewer the finished tricks that were read last, and their bits: the next view mostly has one trick more."""
+
+    def read(self, view: UgoView, viewer: int) -> int:
+        """Return all parts of a view but the points."""
+        bits = mask_of(view.hand) | self._read_tricks(view, viewer) | self._read_kingdoms(view, viewer)
+        bits |= self._supply[min(view.supply, FULL_SUPPLY)] | self._rounds_left[view.rounds - view.round]
+        asked = asked_seat(view)
+        if asked is not None:
+            bits |= self._asked[asked - viewer]
+        if view.arranger is None:
+            return bits | self._leader[view.leader - viewer]
+        return (
+            bits | self._leader[view.arranger - viewer] | mask_of(view.won_cards) << self._won | self._laying
+        )
+
+    def _read_tricks(self, view: UgoView, viewer: int) -> int:
+        bits = self._read_finished(view.tricks, viewer)
+        if not view.trick:
+            return bits
+        now = self._read_trick(view.trick, view.leader - viewer)
+        return bits | now | (now & self._all_played) << self._from_played_to_trick
+
+    def _read_finished(self, tricks: tuple[Trick, ...], viewer: int) -> int:
+        known, bits = self._known[viewer]
+        if tricks[: len(known)] != known:
+            known, bits = (), 0
+        for trick in tricks[len(known) :]:
+            bits |= self._read_trick(trick.cards, trick.leader - viewer)
+        self._known[viewer] = tricks, bits
+        return bits
+
+    def _read_trick(self, cards: Sequence[UgoCard], place: int) -> int:
+        led, bits = cards[0] // VALUES_PER_COLOUR, 0
         for card in cards:
-            ones.append(played + CARD_PLACES * place + card)
-            if card // VALUES_PER_COLOUR != led:
-                ones.append(missing + 91 * place + led)
-            place = place + 1 if place + 1 < seats else 0
-    first = starts["trick/0"]
-    for number, card in enumerate(view.trick, start=view.leader - viewer):
-        ones.append(first + CARD_PLACES * (number % seats) + card)
+            bits |= self._played[place][led][card]
+            place += 1
+        return bits
+
+    def _read_kingdoms(self, view: UgoView, viewer: int) -> int:
+        bits, kingdoms = 0, view.kingdoms
+        for seat in range(viewer - 1, viewer - 1 - len(kingdoms), -1):  # from the last place to the first
+            bits = bits << _KINGDOM_SIZE | _bits_of_kingdom(kingdoms[seat])
+        return bits << self._kingdoms
 
 
-def _add_kingdom(ones: list[int], view: UgoView, seat: int, first: int) -> None:
-    sections, farmers = view.kingdoms[seat]
-    for number, stack in enumerate(sections):
+_bit_tables = cache(_BitTables)
+
+
+def _bits_from(first: int, count: int) -> list[int]:
+    return [1 << first + number for number in range(count)]
+
+
+def _played_bits(starts: dict[str, int], place: int) -> list[list[int]]:
+    """Return by the colour led the bits of each card: that it was played, and if need be that the colour is missing."""
+    played = _bits_from(starts[f"played/{place}"], CARD_PLACES)
+    missing = _bits_from(starts[f"missing/{place}"], 5)
+    return [
+        [bit | (missing[led] if card // VALUES_PER_COLOUR != led else 0) for card, bit in enumerate(played)]
+        for led in range(5)
+    ]
+
+
+@lru_cache(maxsize=256)  # a move changes one kingdom at most, and hardly any card changes all of them
+def _bits_of_kingdom(kingdom: Kingdom) -> int:
+    bits = 1 << 75 + kingdom.farmers
+    for number, stack in enumerate(kingdom.sections):
         if stack:
-            top = stack[-1]
-            ones.append(first + 10 * number + top % VALUES_PER_COLOUR + 1)
-            ones.append(first + 50 + 5 * number + top // VALUES_PER_COLOUR)
+            colour, value = divmod(stack[-1], VALUES_PER_COLOUR)
+            bits |= 1 << 10 * number + 1 + value | 1 << 50 + 5 * number + colour
         else:
-            ones.append(first + 10 * number)
-    ones.append(first + 75 + farmers)
+            bits |= 1 << 10 * number
+    return bits

@@ -2,7 +2,7 @@
 
 The environment plays at the referee itself. An agent is a seat. Its observation is `{"observation", "action_mask"}`: its
 view as `seatwise.rl.encode_view` writes it, and its legal actions. Its reward are the points of a round, when that ends.
-`raw_env` has no wrappers and is about twice as fast; there an illegal action raises `IllegalMove` or `ValueError`.
+`raw_env` has no wrappers and is more than twice as fast; there an illegal action raises `IllegalMove` or `ValueError`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from seatwise.rl.actions import ACTION_COUNT, legal_actions, move_of_action
-from seatwise.rl.observation import POINTS_LIMIT, encode_view, observation_size
+from seatwise.rl.actions import ACTION_COUNT, bits_of_legal_actions, move_of_action
+from seatwise.rl.observation import POINTS_LIMIT, array_of_bits, encode_view, observation_size
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Ugo, UgoState, UgoView
 
@@ -95,9 +95,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # noqa: N801 - PettingZoo's name f
     def observe(self, agent: str) -> dict[str, NDArray[np.int8]]:
         """Return what an agent sees, and its legal actions: none unless it is asked."""
         view = self.view_of(agent)
-        mask = np.zeros(ACTION_COUNT, np.int8)
-        if self._state.asked == view.seat:
-            mask[list(legal_actions(view))] = 1
+        mask = array_of_bits(bits_of_legal_actions(view), ACTION_COUNT)
         return {"observation": encode_view(view), "action_mask": mask}
 
     def step(self, action: int | None) -> None:
