@@ -9,6 +9,7 @@ The referee is the authority over the rules and never uses this package; tests c
 
 - `FastTable`: one match, for programs that play many of them one by one.
 - `seatwise_fast.fast_batch.FastBatch`: thousands of matches at once, in NumPy arrays.
+- `seatwise_fast.counted_deals.CountedDeals`: the deals of the samples `counting` and `counting-ahead`.
 - `search_card`, `sample_worlds`: a search for the best card of a view, and deals that fit a view.
 """
 

@@ -37,6 +37,9 @@ void ugo_random_actions(const ugo_table *tables, int count, int64_t *out, uint64
 void ugo_observe(const ugo_table *tables, int count, int viewer, int size, int8_t *out);
 int ugo_worlds(const ugo_table *table, int viewer, int count, uint64_t seed, ugo_table *out);
 int ugo_search(const ugo_table *table, int most, double seconds, uint64_t seed, int *done);
+int ugo_count_deals(const ugo_table *table, const int8_t *sizes, const int8_t *others, int8_t *pool, int pool_size,
+    double whim, const uint32_t *words, int count, int *used, int deals, const int8_t *cards, int card_count,
+    int64_t *points);
 """
 
 

@@ -789,3 +789,176 @@ int ugo_search(const ugo_table *table, int most, double seconds, uint64_t seed, 
     free(unseen.ways);
     return card;
 }
+
+/* --- The deals of the bot `counting`, with the very random numbers that it draws in Python ------------ */
+
+/* Words of Python's generator, drawn in advance. `used` goes on behind the last one, if there are too few. */
+typedef struct {
+    const uint32_t *word;
+    int count, used;
+} python_random;
+
+typedef struct {
+    int8_t card[HAND_SIZE];
+    int size;
+} card_row;
+
+static uint32_t next_word(python_random *random)
+{
+    int number = random->used++;
+    return number < random->count ? random->word[number] : 0;
+}
+
+static double python_unit(python_random *random) /* random.random() */
+{
+    uint32_t high = next_word(random) >> 5, low = next_word(random) >> 6;
+    return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0);
+}
+
+static int python_below(python_random *random, int limit) /* as random.shuffle() draws: the next bits that are below */
+{
+    int unused = __builtin_clz((unsigned)limit), drawn;
+    do
+        drawn = (int)(next_word(random) >> unused);
+    while (drawn >= limit);
+    return drawn;
+}
+
+static void python_shuffle(int8_t *cards, int count, python_random *random)
+{
+    for (int last = count - 1; last > 0; last--) {
+        int other = python_below(random, last + 1);
+        int8_t card = cards[last];
+        cards[last] = cards[other];
+        cards[other] = card;
+    }
+}
+
+static int8_t take_from(int8_t *cards, int *count, int place)
+{
+    int8_t card = cards[place];
+    (*count)--;
+    memmove(cards + place, cards + place + 1, (size_t)(*count - place));
+    return card;
+}
+
+/* Move cards to a hand, those of the missing colours or the others. */
+static void deal_fitting(card_row *hand, int size, int8_t *pool, int *left, int missing, int wanted)
+{
+    for (int place = 0; place < *left && hand->size < size;)
+        if ((missing >> colour_of[pool[place]] & 1) == wanted)
+            hand->card[hand->size++] = take_from(pool, left, place);
+        else
+            place++;
+}
+
+static void sort_by_wish(card_row *hand, const double *wish)
+{
+    for (int place = 1; place < hand->size; place++) {
+        int8_t card = hand->card[place];
+        int free_place = place;
+        for (; free_place && wish[hand->card[free_place - 1]] > wish[card]; free_place--)
+            hand->card[free_place] = hand->card[free_place - 1];
+        hand->card[free_place] = card;
+    }
+}
+
+static void follow_trick(int8_t *trick, int *size, card_row *hand) /* with the first card that follows, or the first */
+{
+    int place = 0;
+    while (place < hand->size && colour_of[hand->card[place]] != colour_of[trick[0]])
+        place++;
+    trick[(*size)++] = take_from(hand->card, &hand->size, place < hand->size ? place : 0);
+}
+
+/* The colour with the highest top first, its highest card on top; of equal ones the one that was played first. */
+static void lay_counted(ugo_table *table, int seat, const int8_t *trick)
+{
+    int laid = 0;
+    for (int value = VALUES - 1; value >= 0; value--)
+        for (int place = 0; place < table->seats; place++) {
+            int card = trick[place], colour = colour_of[card];
+            if (value_of[card] != value || laid >> colour & 1)
+                continue;
+            laid |= 1 << colour;
+            lay_card(table, seat, card);
+        }
+}
+
+static void gain_counted(int *farmers, const ugo_table *table, const int8_t *trick, int best)
+{
+    for (int place = 0; place < table->seats; place++)
+        farmers[(table->leader + place) % table->seats] +=
+            place == best ? gain_of_winner[value_of[trick[best]]] : gain_of_loser[trick[best]][trick[place]];
+}
+
+static void count_out(ugo_table table, const card_row *dealt, int card, int64_t *points)
+{
+    card_row hands[MOST_SEATS];
+    int8_t trick[MOST_SEATS];
+    int seats = table.seats, size = table.trick_size, farmers[MOST_SEATS], place = 0;
+    memcpy(hands, dealt, sizeof hands);
+    memcpy(trick, table.trick, sizeof trick);
+    for (int seat = 0; seat < seats; seat++)
+        farmers[seat] = table.farmers[seat];
+    card_row *own = &hands[table.asked];
+    while (own->card[place] != card)
+        place++;
+    trick[size++] = take_from(own->card, &own->size, place);
+    for (;;) {
+        while (size < seats)
+            follow_trick(trick, &size, &hands[(table.leader + size) % seats]);
+        int best = winning_place(trick, seats);
+        gain_counted(farmers, &table, trick, best);
+        table.leader = (int8_t)((table.leader + best) % seats);
+        lay_counted(&table, table.leader, trick);
+        card_row *leading = &hands[table.leader];
+        if (!leading->size)
+            break;
+        trick[0] = leading->card[--leading->size];
+        size = 1;
+    }
+    for (int seat = 0; seat < seats; seat++) {
+        int most = table.farmers[seat] + table.supply;
+        most = most < MOST_FARMERS ? most : MOST_FARMERS;
+        table.farmers[seat] = (int8_t)(farmers[seat] < most ? farmers[seat] : most);
+        points[seat] += score_seat(&table, seat);
+    }
+}
+
+/* Sample some deals, and add the points of each seat after each card. `pool` and `used` go on from call to call.
+ * `others` are the other seats in the order of dealing. Return 0, or -1 if there are too few random words. */
+int ugo_count_deals(const ugo_table *table, const int8_t *sizes, const int8_t *others, int8_t *pool, int pool_size,
+                    double whim, const uint32_t *words, int count, int *used, int deals, const int8_t *cards,
+                    int card_count, int64_t *points)
+{
+    python_random random = {words, count, *used};
+    card_row own = {.size = 0};
+    for (int card = 0; card < CARDS; card++)
+        if (table->hand[table->asked] >> card & 1)
+            own.card[own.size++] = (int8_t)card;
+    for (int deal = 0; deal < deals; deal++) {
+        card_row hands[MOST_SEATS] = {{.size = 0}};
+        double wish[CARDS];
+        int8_t rest[CARDS];
+        int left = pool_size;
+        hands[table->asked] = own;
+        python_shuffle(pool, pool_size, &random);
+        memcpy(rest, pool, (size_t)pool_size);
+        for (int other = 0; other < table->seats - 1; other++) {
+            int seat = others[other], missing = table->missing[seat];
+            deal_fitting(&hands[seat], sizes[seat], rest, &left, missing, 0);
+            deal_fitting(&hands[seat], sizes[seat], rest, &left, missing, 1);
+        }
+        for (int card = 0; card < CARDS; card++)
+            wish[card] = value_of[card] + whim * python_unit(&random);
+        if (random.used > count)
+            return -1;
+        for (int seat = 0; seat < table->seats; seat++)
+            sort_by_wish(&hands[seat], wish);
+        for (int number = 0; number < card_count; number++)
+            count_out(*table, hands, cards[number], points + MOST_SEATS * number);
+    }
+    *used = random.used;
+    return 0;
+}

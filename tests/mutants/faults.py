@@ -4367,6 +4367,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_training.py",),
     ),
     Fault(
+        "the random numbers of counting do not go on behind its compiled deals",
+        "client_sdk/seatwise_fast/counted_deals.py",
+        "            self._chance.getrandbits(32 * self._used[0])\n",
+        "            pass\n",
+        ("tests/client_sdk/test_samples.py",),
+    ),
+    Fault(
         "an observation has the tricks of the match that was encoded before",
         "client_sdk/seatwise/rl/observation.py",
         "if tricks[: len(known)] != known:",

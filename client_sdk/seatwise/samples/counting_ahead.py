@@ -27,7 +27,10 @@ class LeadModel(RoundModel):
 
     def play_out(self, hands: Sequence[list[Card]], card: Card) -> int:
         """Return the lead at the end of the round, times the number of the other seats, so that it is a whole number."""
-        points = self.play_out_all(hands, card)
+        return self.worth_of(self.play_out_all(hands, card))
+
+    def worth_of(self, points: Sequence[int]) -> int:
+        """Return the lead that these points by seat are, times the number of the other seats."""
         return points[self._seat] * len(points) - sum(points)
 
     def play_out_all(self, hands: Sequence[list[Card]], card: Card) -> list[int]:
