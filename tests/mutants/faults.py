@@ -742,10 +742,27 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an erased owner's addresses stay",
-        "server/seatwise_server/store/audit.py",
-        "        await self.forget_caller(pseudonym)\n",
+        f"{SCRIPTS}/audit_forget.lua",
+        "  held = ARGV[3] .. named\n",
         "",
         (AUDIT_LOG,),
+    ),
+    Fault(
+        "an event that comes late names an erased owner again",
+        f"{SCRIPTS}/audit_caller.lua",
+        "if redis.call('EXISTS', KEYS[2]) == 1 then",
+        "if false then",
+        (AUDIT_LOG,),
+    ),
+    Fault(
+        "a process that dies while it erases an owner leaves the meaning of the pseudonym",
+        "server/seatwise_server/store/audit.py",
+        "        await self._forget(keys.audit_pseudonym(PERSON, name), keys.audit_erased(name))\n",
+        "        held = await call(self._client, 'GET', keys.audit_pseudonym(PERSON, name))\n"
+        "        await call(self._client, 'UNLINK', keys.audit_pseudonym(PERSON, name))\n"
+        "        await self.forget_bot((held or b'').decode())\n"
+        "        await call(self._client, 'UNLINK', keys.audit_meaning((held or b'').decode()))\n",
+        ("tests/simulation/test_failpoints.py::test_an_owner_is_erased_wherever_the_process_is_killed",),
     ),
     Fault(
         "everybody may register bots",

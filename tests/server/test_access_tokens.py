@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
 from seatwise_server.store import Credential, IssuedAccessToken, Store, now_ms
+from seatwise_server.store import access_tokens as token_store
 from seatwise_server.store import tokens as token_texts
 from seatwise_server.store.access_tokens import KEEP_ENDED_MS
-from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken, TokenRefused
+from seatwise_server.store.errors import (
+    AccessTokenAbsent,
+    AccessTokenExists,
+    BadPageToken,
+    StoreUnavailable,
+    TokenRefused,
+)
 from seatwise_server.store.tokens import AdminTokenFile, hash_secret, new_token
 
 SCANNED = re.compile(r"seatwise_(bot|admin|access)_[A-Za-z0-9.-]{40,150}")
@@ -82,6 +90,23 @@ async def test_rotation_ends_the_old_text_at_once(store: Store) -> None:
     new = await store.access_tokens.rotate_token(old.token.name)
     assert (await refusal(store, old.text)).reason == "UNKNOWN"
     assert (await store.credentials.authenticate(new.text)).token_name == old.token.name
+
+
+async def test_a_token_whose_creation_was_cut_off_is_listed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner could be erased, and its name stay at such a token."""
+    create = token_store.scripts.run_script
+
+    async def die_behind(*args: Any) -> Any:
+        await create(*args)
+        raise StoreUnavailable("the process died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(token_store.scripts, "run_script", die_behind)
+        with pytest.raises(StoreUnavailable):
+            await created(store, "read")
+    assert [it.holder for it in (await store.access_tokens.list_page(10)).tokens] == ["Joan"]
 
 
 async def test_an_expired_token_gets_no_new_text(store: Store, redis_client: Redis) -> None:

@@ -113,14 +113,34 @@ async def test_names_and_addresses_are_in_no_line_and_their_meaning_can_be_delet
     assert {(it.who, it.address) for it in before} == {("Joan", "10.0.0.9")}
     who = {json.loads(it.line)["who"] for it in before}
     assert len(who) == 1
-    await store.audit.forget_person("Joan", who.pop())
+    await store.audit.forget_person("Joan")
     after = await store.audit.read_page(0, 10)
     assert [(it.line, it.who, it.address) for it in after] == [(it.line, "", "") for it in before]
     for key in await redis_client.keys():
         assert b"Joan" not in key + await redis_client.dump(key)
         assert b"10.0.0.9" not in key + await redis_client.dump(key)
+
+
+async def test_an_event_that_comes_late_does_not_name_who_was_erased(
+    store: Store, redis_client: Redis
+) -> None:
+    """Its process stood still: the name and the address were there again for 400 days."""
     await store.audit.append_event(event())
-    assert json.loads((await lines_of(store.audit))[-1])["who"] != json.loads(before[0].line)["who"]
+    for _ in range(2):
+        await store.audit.forget_person("Joan")
+        await store.audit.append_event(event())
+        assert await store.audit.pseudonym_of_person("Joan")
+        for key in await redis_client.keys():
+            assert b"Joan" not in key + await redis_client.dump(key)
+            assert b"10.0.0.9" not in key + await redis_client.dump(key)
+    found = await store.audit.read_page(0, 10)
+    assert {(it.who, it.address) for it in found} == {("", "")}
+    assert len({json.loads(it.line)["who"] for it in found}) == 3
+    [note] = await redis_client.keys("*:erased:*")
+    assert 0 < await redis_client.pttl(note) <= audit_store.ERASED_NOTE_MS
+    await redis_client.delete(note)
+    await store.audit.append_event(event())
+    assert (await store.audit.read_page(3, 10))[0].who == "Joan"
 
 
 async def test_meanings_are_kept_for_a_while_only(store: Store, redis_client: Redis) -> None:
@@ -145,8 +165,8 @@ class Recorder:
             raise StoreUnavailable("gone")
         self.events.append(event)
 
-    async def pseudonym_of(self, kind: str, value: str) -> str:
-        return f"{kind}-of-{value}"
+    async def pseudonym_of_person(self, name: str) -> str:
+        return f"person-of-{name}"
 
 
 def delete_operation(recorder: Recorder, done: list[str], refusal: Refusal | None = None) -> Operation:

@@ -30,18 +30,20 @@ from typing import Any, NamedTuple
 
 from seasons.one_season import league_of
 
-from seatwise.v1 import ladder_pb2, league_pb2, match_pb2
+from seatwise.audit_chain import verify_audit_log
+from seatwise.v1 import access_service_pb2, ladder_pb2, league_pb2, match_pb2, owner_service_pb2
 from seatwise.v1 import ladder_service_pb2 as ladders
 from seatwise.v1 import league_service_pb2 as leagues
 from seatwise.v1 import match_service_pb2 as matches
 from seatwise_server.ladder.strength_worker import StrengthsByBot, strengths_by_bot
 from seatwise_server.league.settings import Entrant
-from seatwise_server.store import ResultLogs
+from seatwise_server.store import ResultLogs, keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.shared_messages import SharedMessages
+from seatwise_server.store.tokens import new_access_token
 from simulation.chance import seeded
 from simulation.clock import Clock, Task
-from simulation.owners import OwnerPlan
+from simulation.owners import OwnerPlan, run_script
 from simulation.players import wanted
 from simulation.world import Climate, Slot, World, overheard
 
@@ -73,6 +75,10 @@ TIGHT_OWNERS = (
 """Each of them soon reaches its limit, and then there is hardly a match for the others."""
 
 PRODUCT = "/seatwise_server/"
+REFUSED_TO_OWNERS = "OwnerService/CreateInvite"
+"""A method that is refused to owners, and logged. In a world the address of a caller is the method that it calls."""
+ERASED_AFTER_S = 0.5
+
 MESSAGE = "message"
 """The name of the last step of a failpoint that is no command."""
 
@@ -170,6 +176,8 @@ class Story:
     silent_bots: int = 0
     has_abort: bool = False
     owners: tuple[OwnerPlan, ...] = OWNERS
+    erased: str = ""
+    """The owner that is erased while its bots play."""
 
 
 STORIES = (
@@ -178,6 +186,7 @@ STORIES = (
     Story("a lobby dies", struck=("lobby", "pushed")),
     Story("a bot never sits down", silent_bots=1),
     Story("owners are at their limits", owners=TIGHT_OWNERS),
+    Story("an owner is erased", erased=OWNERS[0].name),
 )
 
 
@@ -240,6 +249,7 @@ class SmallWorld(World):
         self._has_read_logs = False
         super().__init__(5, climate, clock)
         self.owners.also_pairs_in(LADDER)
+        self.erasure = Erasure(self, story.erased) if story.erased else None
         self._asked: dict[tuple[str, tuple[bytes, ...]], tuple[str, ...]] = {}
         """By host and command: who has asked for it. Commands of many callers leave a process in one message."""
         self.redis.site_of_sender = self._path_of
@@ -355,6 +365,8 @@ class SmallWorld(World):
             self.bots
         ):  # last: ladder and queue take every place that is free, and the matches would wait for long
             bot.start()
+        if self.erasure:
+            await self.erasure.erase_owner()
         self.is_prepared = True
 
     async def _make_competitions(self, bots: Sequence[str]) -> None:
@@ -375,6 +387,8 @@ class SmallWorld(World):
         super()._check_books()
         self.office.loop.create_task(self._check_logs())
         self._run("reading the logs", lambda: self._has_read_logs, 60)
+        if self.erasure:
+            self.erasure.check()
 
     async def _check_logs(self) -> None:
         """Each result is logged once, the set of deals is over, and both tables count what the logs hold."""
@@ -402,6 +416,52 @@ class SmallWorld(World):
             should_be = is_its and seen.state == "FINISHED"
             if logged[match] != should_be:
                 self.witness.wrong(f"{match} is {logged[match]} times in the log of {competition}")
+
+
+class Erasure:
+    """An owner that has a token and bots, is refused something, and is erased. The call is repeated until it is answered."""
+
+    def __init__(self, world: SmallWorld, owner: str) -> None:
+        self._world = world
+        self._owner = owner
+        name = "tokens/" + "a" * 16
+        self._token, token_hash = new_access_token(name.removeprefix("tokens/"))
+        redis = world.redis.model
+        args = (owner, "own", token_hash, f"{owner} joins", "0", "0")
+        run_script(redis, "access_token_create", [keys.access_token(name)], *args)
+        redis.call(b"ZADD", keys.ACCESS_TOKEN_INDEX.encode(), b"0", name.encode())
+        for bot in world.bots:
+            redis.call(b"ZADD", keys.BOT_INDEX.encode(), b"0", bot.bot.encode())
+
+    async def erase_owner(self) -> None:
+        """In the midst of its matches."""
+        office = self._world.office
+        invite = owner_service_pb2.CreateInviteRequest(), owner_service_pb2.CreateInviteResponse
+        await office.ask(REFUSED_TO_OWNERS, *invite, "SCOPE_MISSING", token=self._token)
+        await asyncio.sleep(ERASED_AFTER_S)
+        if self._find(self._owner) == [] or self._find(REFUSED_TO_OWNERS) == []:
+            self._world.witness.wrong(f"{self._owner} is not there before it is erased")
+        self._world.owners.forget(self._owner)
+        request = access_service_pb2.EraseOwnerRequest(owner=self._owner)
+        await office.ask("AccessService/EraseOwner", request, access_service_pb2.EraseOwnerResponse)
+
+    def check(self) -> None:
+        """Its name and its address are nowhere, and the audit log verifies."""
+        for text in (self._owner, REFUSED_TO_OWNERS):
+            if left := self._find(text):
+                self._world.witness.wrong(f"{text} is erased, and is left in {left}")
+        log = self._world.redis.model.peek(keys.AUDIT_LOG)
+        lines = [fields[1] + b"\n" for fields in log.fields.values()]
+        count, _, fault = verify_audit_log(lines)
+        if fault or count != len(lines):
+            self._world.witness.wrong(f"the audit log of {len(lines)} lines does not verify: {fault}")
+
+    def _find(self, text: str) -> list[str]:
+        """The keys that hold the text, in their name or their value; the methods of the audit log are no addresses."""
+        redis = self._world.redis.model
+        values = {key: redis.peek(key) for key in redis.names() if key != keys.AUDIT_LOG}
+        held = {key: repr(getattr(value, "fields", value)) for key, value in values.items()}
+        return [key for key, value in held.items() if text in key or text in value]
 
 
 # Worlds that fork

@@ -78,6 +78,11 @@ class OwnerChecks:
         """The owner with which the bot is registered."""
         return next((it.name for it in self._owners.values() if bot in it.bots), "the operator")
 
+    def forget(self, name: str) -> None:
+        """The owner is erased from here on: nothing is counted for it."""
+        self._owners.pop(keys.owner(name).encode())
+        self._of_seats = {seats: it for seats, it in self._of_seats.items() if it.name != name}
+
     def also_pairs_in(self, queue: str) -> None:
         """A ladder of the world."""
         self._proposed_in.append(queue)

@@ -190,12 +190,14 @@ class Office:
         name: str = answer.match.name
         return name
 
-    async def ask(self, method: str, request: Any, response: Any, *gives_up: str) -> Any:
+    async def ask(
+        self, method: str, request: Any, response: Any, *gives_up: str, token: str = ADMIN_TOKEN
+    ) -> Any:
         """The answer, however often it takes; None where it is refused for one of these reasons."""
         while True:
             try:
                 return await unary(
-                    self._exchange, self.loop, LOBBY, f"{PACKAGE}{method}", request, response, ADMIN_TOKEN
+                    self._exchange, self.loop, LOBBY, f"{PACKAGE}{method}", request, response, token
                 )
             except SeatwiseError as error:
                 if isinstance(error, RefusedError) and error.reason in gives_up:

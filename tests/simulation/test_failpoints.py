@@ -17,6 +17,8 @@ LEAST_FAILPOINTS = 150
 """A world has more; with fewer it has not come by what it is to come by."""
 LEAST_OF_OWNERS = 4
 """Steps that count a match for an owner or count it no more: at the pairing of created matches and of queues, and at the end."""
+LEAST_OF_ERASURE = 8
+"""Steps that change something while an owner is erased."""
 MUST_BE_MET = (
     "seat_reserve", "match_create", "job_push", "offer_put", "seat_taken", "claim", "append", "retire", "result_append", "set_end",
     "seat_release", "job_done", "ladder_publish", "queue_take", "queue_take_these", "attend_keep", "message",
@@ -63,6 +65,17 @@ def test_an_owner_has_room_again_wherever_a_process_is_killed_that_counts_its_ma
 
 
 @pytest.mark.timeout(LONGEST_S + 10)
+def test_an_owner_is_erased_wherever_the_process_is_killed() -> None:
+    """The call is repeated, and then name, address and mapping are gone; once they stayed for 400 days."""
+    points = ("--point", "access_tokens.erase_owner", "--writes", "--harm", "killed after")
+    ended = run("--story", "an owner is erased", *points, "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = re.search(r"(\d+) harms, 0 worlds wrong", ended.stdout)
+    assert found, ended.stdout
+    assert int(found[1]) >= LEAST_OF_ERASURE
+
+
+@pytest.mark.timeout(LONGEST_S + 10)
 def test_a_lobby_that_stands_still_before_an_offer_is_sent_costs_no_bot_its_seat() -> None:
     point = "lobby._register_attendance > lobby.lobby._wait_in_queues > store.queues.change_queues"
     ended = run("--story", "a lobby dies", "--point", point, "--harm", "asleep after", "--jobs", "1")
@@ -82,7 +95,14 @@ def test_all_that_is_to_be_harmed_is_met() -> None:
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize(
     "story",
-    ["plain", "a referee dies", "a lobby dies", "a bot never sits down", "owners are at their limits"],
+    [
+        "plain",
+        "a referee dies",
+        "a lobby dies",
+        "a bot never sits down",
+        "owners are at their limits",
+        "an owner is erased",
+    ],
 )
 def test_every_harm_at_every_step_comes_to_the_same_end(story: str) -> None:
     ended = run("--story", story, "--jobs", "1", longest_s=4 * 3600)

@@ -15,7 +15,6 @@ from seatwise_server.services.owners import owner_not_found
 from seatwise_server.services.paging import bad_page_token, page_size, parse_position
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
-from seatwise_server.store.audit import PERSON
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
 from seatwise_server.store.redis.rewriting import rewrite_files
 
@@ -117,16 +116,16 @@ class AccessService:
         )
 
     async def erase_owner(self, caller: Caller, request: pb.EraseOwnerRequest) -> pb.EraseOwnerResponse:
-        """See access_service.proto. Each step may be repeated. The mapping goes last, so that a repeat finds the same pseudonym."""
+        """See access_service.proto. Each step may be repeated. The mapping goes last, and all of it at once."""
         check_text("owner", request.owner, LONGEST_OWNER, least=1)
-        pseudonym = await self._audit.pseudonym_of(PERSON, request.owner)
+        pseudonym = await self._audit.pseudonym_of_person(request.owner)
         tokens = await self._erase_holder(request.owner, pseudonym)
         bots = set()
         if request.owner.startswith(OWNERS_PREFIX):
             bots = await self._erase_owner_at(request.owner, await self._owners.list_bots(request.owner))
             await self._owners.erase_owner(request.owner)  # it registers no bot from here on
         bots |= await self._erase_owner_of_bots(request.owner)
-        await self._audit.forget_person(request.owner, pseudonym)
+        await self._audit.forget_person(request.owner)
         await rewrite_files(self._client)
         return pb.EraseOwnerResponse(bots=sorted(bots), access_tokens=tokens)
 
@@ -148,7 +147,7 @@ class AccessService:
         named = await self._bots.owners_of([*bots])
         names = {bot for bot, its_owner in named.items() if its_owner == owner}
         for bot in names:
-            await self._audit.forget_caller(bot)
+            await self._audit.forget_bot(bot)
             await self._bots.erase_owner(bot, owner)
         return names
 

@@ -16,7 +16,6 @@ from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation
 from seatwise_server.services.read_budget import is_read
 from seatwise_server.store import AuditEvent, AuditLog
-from seatwise_server.store.audit import PERSON
 from seatwise_server.store.errors import StoreUnavailable
 
 ADMITTED = "admitted"
@@ -79,13 +78,11 @@ class AuditTrail:
         for field in ("holder", "owner"):
             person = getattr(request, field, "")
             if person and not hasattr(request, "bot"):
-                return (
-                    person if person.startswith("bots/") else await self._audit.pseudonym_of(PERSON, person)
-                )
+                return person if person.startswith("bots/") else await self._audit.pseudonym_of_person(person)
         for field in _THINGS:
             if thing := getattr(request, field, None):
                 text = _text_of(thing)[:LONGEST_THING]
-                return await self._audit.pseudonym_of(PERSON, text) if text.startswith("owners/") else text
+                return await self._audit.pseudonym_of_person(text) if text.startswith("owners/") else text
         return ""
 
 

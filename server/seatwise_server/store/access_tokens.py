@@ -81,14 +81,18 @@ class AccessTokens:
         name = f"tokens/{token_id}"
         text, secret_hash = new_access_token(token_id)
         args = (holder, " ".join(sorted(scopes)), secret_hash, request_id, lifetime_ms, KEEP_ENDED_MS)
+        await self._list_token(name)  # first: a token that is in no list could not be erased with its holder
         answer = await scripts.run_script(
             self._client, "access_token_create", [keys.access_token(name)], *args
         )
         created = await self.get_token(name)
         if answer == 0 or created is None or (created.holder, created.scopes) != (holder, scopes):
             raise AccessTokenExists(f"{name} was created by a request of the same id with other contents")
-        await call(self._client, "ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
+        await self._list_token(name)  # a list may have dropped it, because there was no such token yet
         return IssuedAccessToken(created, "" if answer == _CREATED_BEFORE else text)
+
+    async def _list_token(self, name: str) -> None:
+        await call(self._client, "ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
 
     async def create_brief_token(self, holder: str, scopes: frozenset[str], lifetime_ms: int) -> str:
         """Creates a token that is in no list, and is forgotten after `lifetime_ms` milliseconds. Returns its text."""

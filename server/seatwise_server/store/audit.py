@@ -21,9 +21,12 @@ MOST_ENTRIES = 100_000
 KEEP_PEOPLE_MS = 400 * 86_400_000
 KEEP_ADDRESSES_MS = 30 * 86_400_000
 """How long the meaning of a pseudonym is kept after its last use, in milliseconds."""
+ERASED_NOTE_MS = 600_000
+"""How long it is noted that a person was erased, in milliseconds: no process stands still for longer and goes on."""
 MOST_APPEND_ATTEMPTS = 20
 
 PERSON, ADDRESS = "person", "address"
+_BOTS = "bots/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,7 @@ class AuditLog:
 
     async def append_event(self, event: AuditEvent) -> None:
         """Writes the event; returns when it is in the log. After a lost reply it may be there twice."""
-        who = event.who if event.who.startswith("bots/") else await self.pseudonym_of(PERSON, event.who)
-        address = await self.pseudonym_of(ADDRESS, event.address)
-        await self._note_address(who, address)
+        who, address = await self._name_caller(event.who, event.address)
         fields = {
             "who": who,
             "from": address,
@@ -83,22 +84,24 @@ class AuditLog:
         args = (seq, MOST_ENTRIES, line)
         return bool(await scripts.run_script(self._client, "audit_append", [keys.AUDIT_LOG], *args))
 
-    async def pseudonym_of(self, kind: str, value: str) -> str:
-        """Returns the pseudonym of a person or an address, and keeps its meaning for a while; empty for an empty value."""
-        if not value:
-            return ""
-        keep_ms = KEEP_PEOPLE_MS if kind == PERSON else KEEP_ADDRESSES_MS
-        key, fresh = keys.audit_pseudonym(kind, value), f"{kind}-{_random_text()}"
-        await call(self._client, "SET", key, fresh, "PX", keep_ms, "NX")
-        pseudonym = (await call(self._client, "GET", key) or fresh.encode()).decode()
-        await call(self._client, "PEXPIRE", key, keep_ms)
-        await call(self._client, "SET", keys.audit_meaning(pseudonym), value, "PX", keep_ms)
-        return pseudonym
+    async def pseudonym_of_person(self, name: str) -> str:
+        """Returns the pseudonym of a person, and keeps its meaning for a while; empty for an empty name."""
+        return (await self._name_caller(name, ""))[0]
 
-    async def _note_address(self, who: str, address: str) -> None:
-        if who and address:
-            await call(self._client, "SADD", keys.audit_addresses(who), address)
-            await call(self._client, "PEXPIRE", keys.audit_addresses(who), KEEP_PEOPLE_MS)
+    async def _name_caller(self, who: str, address: str) -> tuple[str, str]:
+        """Returns caller and address as they are written: with pseudonyms, except for a bot."""
+        is_bot = who.startswith(_BOTS)
+        person = "" if is_bot else who
+        named = [
+            keys.audit_pseudonym(PERSON, person),
+            keys.audit_erased(person),
+            keys.audit_pseudonym(ADDRESS, address),
+        ]
+        fresh = [f"{kind}-{_random_text()}" for kind in (PERSON, ADDRESS)]
+        args = (person, fresh[0], KEEP_PEOPLE_MS, address, fresh[1], KEEP_ADDRESSES_MS, who if is_bot else "")
+        prefixes = (keys.audit_meaning(""), keys.audit_addresses(""))
+        answer = await scripts.run_script(self._client, "audit_caller", named, *args, *prefixes)
+        return answer[0].decode(), answer[1].decode()
 
     async def read_page(self, after_seq: int, count: int) -> list[AuditLine]:
         """Returns the entries after that seq, oldest first."""
@@ -121,20 +124,20 @@ class AuditLog:
         answers = await call_many(self._client, commands) if commands else []
         return {it: (answer or b"").decode() for it, answer in zip(wanted, answers, strict=True)}
 
-    async def forget_person(self, name: str, pseudonym: str) -> None:
-        """Deletes the meaning of a person's pseudonym, and of the addresses from which the person has called."""
-        await call(self._client, "UNLINK", keys.audit_pseudonym(PERSON, name))
-        await self.forget_caller(pseudonym)
-        await call(self._client, "UNLINK", keys.audit_meaning(pseudonym))
+    async def forget_person(self, name: str) -> None:
+        """Deletes the meanings of a person's pseudonym, and of the addresses from which the person has called. Repeatable.
 
-    async def forget_caller(self, who: str) -> None:
-        """Deletes the meanings of the addresses from which a bot or a person has called. Repeatable."""
-        for pseudonym in await call(self._client, "SMEMBERS", keys.audit_addresses(who)):
-            address = await call(self._client, "GET", keys.audit_meaning(pseudonym.decode()))
-            if address:
-                await call(self._client, "UNLINK", keys.audit_pseudonym(ADDRESS, address.decode()))
-            await call(self._client, "UNLINK", keys.audit_meaning(pseudonym.decode()))
-        await call(self._client, "UNLINK", keys.audit_addresses(who))
+        For some minutes the person gets pseudonyms without a meaning: a process may be about to write of it.
+        """
+        await self._forget(keys.audit_pseudonym(PERSON, name), keys.audit_erased(name))
+
+    async def forget_bot(self, bot: str) -> None:
+        """Deletes the meanings of the addresses from which a bot has called. Repeatable."""
+        await self._forget(keys.audit_addresses(bot))
+
+    async def _forget(self, *named: str) -> None:
+        prefixes = (keys.audit_meaning(""), keys.audit_pseudonym(ADDRESS, ""), keys.audit_addresses(""))
+        await scripts.run_script(self._client, "audit_forget", [*named], *prefixes, ERASED_NOTE_MS)
 
 
 def _read_link(entry: tuple[bytes, dict[bytes, bytes]]) -> tuple[int, str]:

@@ -191,6 +191,11 @@ def audit_meaning(pseudonym: str) -> str:
     return f"seatwise:{{audit}}:meaning:{pseudonym}"
 
 
+def audit_erased(person: str) -> str:
+    """A note that this person was erased some minutes ago, by a hash of its name."""
+    return f"seatwise:{{audit}}:erased:{owner_hash(person)}"
+
+
 def audit_addresses(who: str) -> str:
     """Set of the pseudonyms of the addresses from which this bot or this pseudonym of a person has called. It expires."""
     return f"seatwise:{{audit}}:addresses:{who}"
