@@ -7,11 +7,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
+import seatwise
 from seatwise.cli import main
+from seatwise.codec.json_views import view_to_json
+from seatwise.codec.ugo import CODEC as UGO_CODEC
 from seatwise.new_bot import LANGUAGES
+from seatwise.ugo import Card, View
 
 MAKE_S = 100.0
 
@@ -95,6 +100,49 @@ def test_a_starter_is_whole_wherever_it_lies(tmp_path: Path, language: str) -> N
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed here")
 def test_the_test_of_the_node_starter_passes(tmp_path: Path) -> None:
     assert "pass 2" in make(write(tmp_path / "mine", "--language", "node"), "test")
+
+
+ASKED_THROUGH_LINES = """
+import { createInterface } from "node:readline";
+import { choose } from "./strategy.mjs";
+for await (const line of createInterface({ input: process.stdin })) {
+  console.log(JSON.stringify(choose(...JSON.parse(line))));
+}
+"""
+"""A program that answers each line: the kind of a prompt, and a view."""
+
+
+class AskedNode(seatwise.Bot):
+    """Moves as the strategy of the Node starter does, which runs beside it."""
+
+    node: ClassVar[subprocess.Popen[str]]
+
+    def answer(self, pace: str, view: View) -> Any:
+        assert self.node.stdin
+        assert self.node.stdout
+        self.node.stdin.write(json.dumps([pace, view_to_json(UGO_CODEC, view)]) + "\n")
+        self.node.stdin.flush()
+        return json.loads(self.node.stdout.readline())
+
+    def choose(self, view: View) -> Card:
+        return Card.parse(self.answer("card", view)["play"].removeprefix("CARD_"))
+
+    def arrange(self, view: View) -> list[Card]:
+        cards = self.answer("arrange", view)["arrange"]["cards"]
+        return [Card.parse(card.removeprefix("CARD_")) for card in cards]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed here")
+def test_the_node_starter_beats_random(tmp_path: Path) -> None:
+    """The starters of the other languages play by the same rule, as their own tests say."""
+    folder = write(tmp_path / "mine", "--language", "node")
+    (folder / "asked.mjs").write_text(ASKED_THROUGH_LINES)
+    with subprocess.Popen(
+        ["node", "asked.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as AskedNode.node:
+        results = seatwise.play([AskedNode, "random"], matches=20, seed=1)
+    assert results.standing("AskedNode").mean_points > results.standing("random").mean_points + 10
+    assert not any(match.failures[match.bots.index("AskedNode")] for match in results)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,13 @@ char value_of(const Json& card) { return card.text().back(); }
 
 std::string choose(const std::string& pace, const Json& view) {
     if (pace == "arrange") {
+        auto won = view["wonCards"].items();
+        std::ranges::stable_sort(won, {}, value_of);
         std::string cards;
-        for (const Json& card : view["wonCards"].items()) cards += (cards.empty() ? "" : ",") + quote(card.text());
+        for (const Json& card : won) cards += (cards.empty() ? "" : ",") + quote(card.text());
         return "{\"arrange\":{\"cards\":[" + cards + "]}}";
     }
     const auto& legal = view["legalCards"].items();
-    const auto lowest = std::ranges::min_element(legal, {}, value_of);
-    return "{\"play\":" + quote(lowest->text()) + "}";
+    const auto highest = std::ranges::max_element(legal, {}, value_of);
+    return "{\"play\":" + quote(highest->text()) + "}";
 }

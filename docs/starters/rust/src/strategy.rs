@@ -2,13 +2,17 @@
 
 use crate::proto::seatwise::games::ugo::v1::{Arrange, Move, View, r#move::Kind};
 
-/// Answers a prompt of UGO!. It runs beside the streams, so it may take as long as the clock allows.
+/// Answers a prompt of UGO!: plays the highest card, and lays the highest on top.
+///
+/// It runs beside the streams, so it may take as long as the clock allows.
 pub fn choose(pace: &str, view: &View) -> Move {
     let kind = if pace == "arrange" {
-        Kind::Arrange(Arrange { cards: view.won_cards.clone() })
+        let mut cards = view.won_cards.clone();
+        cards.sort_by_key(|card| value_of(*card));
+        Kind::Arrange(Arrange { cards })
     } else {
-        let lowest = view.legal_cards.iter().min_by_key(|card| value_of(**card));
-        Kind::Play(*lowest.expect("a prompt for a card has legal cards"))
+        let highest = view.legal_cards.iter().max_by_key(|card| value_of(**card));
+        Kind::Play(*highest.expect("a prompt for a card has legal cards"))
     };
     Move { kind: Some(kind) }
 }
@@ -24,16 +28,17 @@ mod tests {
     use crate::proto::seatwise::games::ugo::v1::Card;
 
     #[test]
-    fn it_plays_its_lowest_card() {
+    fn it_plays_its_highest_card() {
         let legal_cards = vec![Card::R5 as i32, Card::B2 as i32, Card::G7 as i32];
         let answer = choose("card", &View { legal_cards, ..View::default() });
-        assert_eq!(answer.kind, Some(Kind::Play(Card::B2 as i32)));
+        assert_eq!(answer.kind, Some(Kind::Play(Card::G7 as i32)));
     }
 
     #[test]
-    fn it_lays_the_cards_that_it_has_won() {
+    fn it_lays_the_highest_card_that_it_has_won_on_top() {
         let won_cards = vec![Card::R5 as i32, Card::B2 as i32];
-        let answer = choose("arrange", &View { won_cards: won_cards.clone(), ..View::default() });
-        assert_eq!(answer.kind, Some(Kind::Arrange(Arrange { cards: won_cards })));
+        let answer = choose("arrange", &View { won_cards, ..View::default() });
+        let cards = vec![Card::B2 as i32, Card::R5 as i32];
+        assert_eq!(answer.kind, Some(Kind::Arrange(Arrange { cards })));
     }
 }

@@ -1,6 +1,7 @@
 package starter;
 
 import java.util.Comparator;
+import java.util.List;
 import seatwise.games.ugo.v1.Arrange;
 import seatwise.games.ugo.v1.Card;
 import seatwise.games.ugo.v1.Move;
@@ -10,13 +11,17 @@ import seatwise.games.ugo.v1.View;
 final class Strategy {
     private Strategy() {}
 
-    /** Answers a prompt of UGO!. It runs beside the streams, so it may take as long as the clock allows. */
+    /**
+     * Answers a prompt of UGO!: plays the highest card, and lays the highest on top. It runs beside the streams, so it may
+     * take as long as the clock allows.
+     */
     static Move choose(String pace, View view) {
         if (pace.equals("arrange")) {
-            return Move.newBuilder().setArrange(Arrange.newBuilder().addAllCards(view.getWonCardsList())).build();
+            List<Card> rising = view.getWonCardsList().stream().sorted(Comparator.comparingInt(Strategy::valueOf)).toList();
+            return Move.newBuilder().setArrange(Arrange.newBuilder().addAllCards(rising)).build();
         }
-        Card lowest = view.getLegalCardsList().stream().min(Comparator.comparingInt(Strategy::valueOf)).orElseThrow();
-        return Move.newBuilder().setPlay(lowest).build();
+        Card highest = view.getLegalCardsList().stream().max(Comparator.comparingInt(Strategy::valueOf)).orElseThrow();
+        return Move.newBuilder().setPlay(highest).build();
     }
 
     /** Returns the value of a card, 0 to 8. */
