@@ -10,6 +10,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -22,7 +23,7 @@ from seatwise.cli import main
 from seatwise.doctor.checks import CHECKS, NEW_REASON, UNKNOWN_FIELD
 from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
 from seatwise.doctor.examination import CheckFailed, Examination
-from seatwise.doctor.examined_bot import process_starter
+from seatwise.doctor.examined_bot import process_starter, processes_of
 from seatwise.doctor.junit import junit_of
 from seatwise.doctor.scripted_server import Door, NothingCame, ScriptedReferee, Transcript
 from seatwise.doctor.scripted_socket import (
@@ -319,6 +320,48 @@ async def test_a_bot_that_ends_in_the_middle_of_a_check_is_told_what_the_check_a
 async def test_a_bot_that_leaves_its_referee_for_a_stale_offer_is_told_so() -> None:
     report = await examine("follows_stale_offers", only=("ignores_stale_offer",), patience_s=3.0)
     assert report.results[0].why == "it went to the referee of an offer with a lower epoch"
+
+
+class StarvedBot(SimpleNamespace):
+    """A process that gets no core for so long. It attends after the first look at that, or never."""
+
+    def read_starved_s(self) -> float:
+        if self.attends:
+            self.lobbies.put_nowait("lobby")
+        return float(self.starved_s)
+
+
+@pytest.mark.parametrize(
+    ("attends", "starved_s", "is_found"), [(True, 60.0, True), (True, 0.0, False), (False, 60.0, False)]
+)
+async def test_a_bot_that_gets_no_core_may_start_later_but_not_for_ever(
+    attends: bool, starved_s: float, is_found: bool
+) -> None:
+    """On a machine under load a start took longer than a minute: its bot was told that it opens no stream."""
+    lobbies: asyncio.Queue[Any] = asyncio.Queue()
+    bot: Any = StarvedBot(lobbies=lobbies, attends=attends, starved_s=starved_s)
+    source: Any = SimpleNamespace(lobbies=lobbies)
+    exam = Examination(source, bot, Transcript(), patience_s=0.05)
+    if is_found:
+        found: Any = await exam.wait_for_lobby()
+        assert found == "lobby"
+    else:
+        with pytest.raises(NothingCame, match=r"no Attend stream was opened for 0\.05 s"):
+            await exam.wait_for_lobby()
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="this system does not count waits for a core"
+)
+async def test_the_wait_for_a_core_is_read_from_all_processes_of_a_bot() -> None:
+    assert os.getpid() in processes_of(os.getpgrp())
+    began_s = monotonic()
+    async with process_starter([sys.executable, "-c", "while True: pass", "{address}"])("nowhere") as bot:
+        starved_s = 0.0
+        while not starved_s:  # each process waits for a moment before it runs for the first time
+            await asyncio.sleep(0.01)
+            starved_s = bot.read_starved_s()
+        assert starved_s <= monotonic() - began_s
 
 
 async def test_a_bot_that_is_killed_is_told_the_signal() -> None:

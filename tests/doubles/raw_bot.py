@@ -74,6 +74,9 @@ class RawBot:
     def memory_bytes(self) -> int:
         return 0
 
+    def read_starved_s(self) -> float:
+        return 0.0
+
     async def stop(self) -> None:
         """Ends all of its tasks. A call that is cancelled while it breaks may tell its task of the break, and not of the cancellation."""
         tasks = [self._task, *self._attending, *self._links.values()]

@@ -4384,6 +4384,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_new_bot.py",),
     ),
     Fault(
+        "the doctor blames a bot whose start gets no core on a busy machine",
+        "client_sdk/seatwise/doctor/examination.py",
+        "left_s = patience_s + starved_s - (monotonic() - began_s)",
+        "left_s = patience_s - (monotonic() - began_s)",
+        ("tests/client_sdk/test_doctor.py",),
+    ),
+    Fault(
         "an observation counts seats from seat 0 instead of from its viewer",
         "client_sdk/seatwise/rl/observation.py",
         "bits |= self._asked[asked - viewer]",

@@ -34,6 +34,9 @@ SEED: Final = bytes(range(32))
 OPPONENT: Final = "bots/opponent/versions/1"
 MOST_REJECTIONS: Final = 10
 """The offered `max_rejections`: so many illegal moves forfeit the seat."""
+MOST_STARVED: Final = 10
+"""By how many times the patience a bot may start later that gets no core."""
+LEAST_WAIT_S: Final = 0.01
 
 _CODEC: Final = CODECS[GAME]
 
@@ -159,9 +162,25 @@ class Examination:
 
     async def wait_for_lobby(self, patience_s: float | None = None) -> ScriptedLobby:
         """Return the next Attend stream, and make it the one that offers."""
-        self.lobby = await _next_of(self.server.lobbies, patience_s or self.patience_s, "no Attend stream")
+        patience_s = patience_s or self.patience_s
+        if self.has_attended:
+            self.lobby = await _next_of(self.server.lobbies, patience_s, "no Attend stream")
+        else:
+            self.lobby = await self._wait_for_first_lobby(patience_s)
         self.has_attended = True
         return self.lobby
+
+    async def _wait_for_first_lobby(self, patience_s: float) -> ScriptedLobby:
+        """Wait for a bot that starts. The time in which its process could run and gets no core does not count."""
+        began_s, left_s = monotonic(), patience_s
+        while left_s > LEAST_WAIT_S:
+            try:
+                lobby: ScriptedLobby = await _next_of(self.server.lobbies, left_s, "no Attend stream")
+                return lobby
+            except NothingCame:
+                starved_s = min(self.bot.read_starved_s(), MOST_STARVED * patience_s)
+                left_s = patience_s + starved_s - (monotonic() - began_s)
+        raise NothingCame(f"no Attend stream was opened for {patience_s:.3g} s")
 
     async def wait_for_attendance(self) -> lobby_service_pb2.AttendRequest:
         """Return the first request over the next Attend stream."""

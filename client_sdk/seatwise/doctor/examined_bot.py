@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from glob import glob
 from typing import IO, Protocol, TypeAlias
 
 from seatwise.bot_errors import UsageError
@@ -37,6 +38,10 @@ class ExaminedBot(Protocol):
     @property
     def memory_bytes(self) -> int:
         """The memory that it holds; 0 where that is not known."""
+        ...
+
+    def read_starved_s(self) -> float:
+        """Return how long it could run and got no core, in seconds since its start; 0 where that is not known."""
         ...
 
 
@@ -109,6 +114,10 @@ class ProcessBot:
         except OSError:
             return 0
 
+    def read_starved_s(self) -> float:
+        """See `ExaminedBot`. Of several processes, as of a script that starts the bot, that of the one that waited most."""
+        return max(map(_starved_s, processes_of(self._group)), default=0.0)
+
     async def stop(self) -> None:
         """Kill the process and all that it has started."""
         self._signal(signal.SIGKILL)
@@ -117,6 +126,24 @@ class ProcessBot:
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._group, number)
+
+
+def processes_of(group: int) -> Iterator[int]:
+    """Yield the numbers of the processes in a process group; nothing where there is no /proc."""
+    for path in glob("/proc/[0-9]*"):
+        number = int(path.rpartition("/")[2])
+        with suppress(OSError):  # one that has ended meanwhile
+            if os.getpgid(number) == group:
+                yield number
+
+
+def _starved_s(process: int) -> float:
+    """Return how long the main thread of a process could run and waited for a core; 0 where the system does not count it."""
+    try:
+        with open(f"/proc/{process}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def name_signal(number: int) -> str:

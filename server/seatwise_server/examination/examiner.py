@@ -60,6 +60,10 @@ class SilentBot:
 
     memory_bytes = 0
 
+    def read_starved_s(self) -> float:
+        """See `ExaminedBot`."""
+        return 0.0
+
     def read_output(self) -> str:
         """See `ExaminedBot`."""
         return ""
