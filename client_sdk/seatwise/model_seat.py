@@ -217,9 +217,8 @@ class ModelSeat:
     # Words
 
     def _advice(self) -> str:
-        missed = (
-            f" The time ran out {self._missed} times, so the referee played for you." if self._missed else ""
-        )
+        is_told = self._missed and not self._error  # a link that ends takes the open question with it
+        missed = f" The time ran out {self._missed} times, so the referee played for you." if is_told else ""
         return _ADVICE[self.state].format(error=self._error) + missed
 
     def _view_structure(self) -> dict[str, Any]:

@@ -189,6 +189,28 @@ def test_what_the_server_refuses_is_told_and_one_may_try_again():
     run(play, refused)
 
 
+def test_a_question_that_ends_with_the_link_is_no_missed_turn():
+    """Whose token was revoked at its turn was told that the time had run out."""
+
+    async def revoked(factory: BotFactory, *_: object) -> None:
+        view = GAMES["ugo"].view(GAMES["ugo"].deal(2, bytes(32), {"rounds": 1}), Seat(0))
+        bot: Any = factory()
+        asking = asyncio.create_task(bot.choose(view))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.sleep(0)
+        raise BadTokenError("the token was revoked")
+
+    async def play(seat: ModelSeat) -> None:
+        told = await seat.find_match()
+        while told["state"] != "failed":
+            told = await seat.wait_for_turn()
+        assert told["text"] == "The server does not let you play: the token was revoked"
+
+    run(play, revoked)
+
+
 def test_a_race_cannot_be_played_by_calls():
     with pytest.raises(UsageError, match="too many moves to list"):
         ModelSeat(KITS["ubongo"], play_here)

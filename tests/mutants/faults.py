@@ -4610,6 +4610,13 @@ FAULTS: tuple[Fault, ...] = (
         (OWNERS,),
     ),
     Fault(
+        "an expired certificate takes the place of a good one",
+        "server/seatwise_server/tls/certificate_reloader.py",
+        "if identity.seconds_left <= 0 < self.identity.seconds_left:",
+        "if False:",
+        ("tests/server/test_tls.py",),
+    ),
+    Fault(
         "an expired access token gets a new text, which has expired too",
         f"{SCRIPTS}/access_token_change.lua",
         "  if found[3] ~= '0' and tonumber(found[3]) <= now then return 3 end\n",

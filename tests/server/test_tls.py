@@ -322,6 +322,22 @@ def test_files_that_stay_wrong_are_told_once(tmp_path: Path) -> None:
         assert len(logs.named("tls_not_reloaded")) == 2
 
 
+def test_an_expired_certificate_does_not_take_the_place_of_a_good_one(tmp_path: Path) -> None:
+    """It was loaded, and nobody could connect any more."""
+    watched = Files(tmp_path)
+    identity(*HERE, signer=CA, days=-1).write(tmp_path)
+    with captured_logs() as logs:
+        for _ in range(3):
+            watched.look()
+        assert watched.reloader.identity.pin == SERVER.pin
+        [told] = logs.named("tls_not_reloaded")
+        assert "has expired" in told["why"]
+        renewed = identity(*HERE, signer=CA)
+        renewed.write(tmp_path)
+        watched.look()
+        assert watched.reloader.identity.pin == renewed.pin
+
+
 def test_a_certificate_that_expires_soon_is_told_each_day(tmp_path: Path) -> None:
     watched = Files(tmp_path)
     identity(*HERE, signer=CA, days=10).write(tmp_path)
