@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from seatwise.result import Result
     from seatwise.standings import Results
     from seatwise.ugo import Card, Colour, View
+    from seatwise_referee.mixed_move import MixedMove
 
 __all__ = [
     "BadAnswerError",
     "Bot",
     "Card",
     "Colour",
+    "MixedMove",
     "Offer",
     "ResignMatch",
     "Result",
@@ -58,6 +60,7 @@ _HOMES = {
     "Bot": "seatwise.bot",
     "Card": "seatwise.ugo",
     "Colour": "seatwise.ugo",
+    "MixedMove": "seatwise_referee.mixed_move",
     "Offer": "seatwise.offer",
     "ResignMatch": "seatwise.bot_errors",
     "Result": "seatwise.result",

@@ -16,6 +16,7 @@ from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
+from seatwise_referee.mixed_move import MixedMove
 
 
 class Bot(GameMethods):
@@ -147,8 +148,14 @@ def ask_bot(bot: Bot, method: TurnMethod, view: Any) -> Any:
     answer = getattr(bot, method.name)(view)
     if is_awaitable(answer):
         return _await_answer(answer, method, view)
-    return method.read_answer(answer, view)
+    return _read_answer(method, answer, view)
 
 
 async def _await_answer(answer: Awaitable[Any], method: TurnMethod, view: Any) -> Any:
-    return method.read_answer(await answer, view)
+    return _read_answer(method, await answer, view)
+
+
+def _read_answer(method: TurnMethod, answer: Any, view: Any) -> Any:
+    if isinstance(answer, MixedMove):
+        return MixedMove([(method.read_answer(choice, view), weight) for choice, weight in answer.choices])
+    return method.read_answer(answer, view)

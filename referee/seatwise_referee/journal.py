@@ -6,7 +6,7 @@ Everything that decides the outcome or a clock is an entry. A replay needs nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]  # the stubs lack the C encoder
@@ -181,6 +181,51 @@ class Moved(_Entry):
     request_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class WeightedMove:
+    """A choice of a mixed move."""
+
+    move: Json
+    weight: int
+    """Its probability is its part of the sum of all weights."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as entries hold it."""
+        return {"move": self.move, "weight": self.weight}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> WeightedMove:
+        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
+        return cls(body["move"], body["weight"])
+
+
+@value_type
+class DrawnMove(Moved):
+    """A seat made a mixed move in time. `move` is the choice that the referee drew."""
+
+    choices: tuple[WeightedMove, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the entry as the store holds it."""
+        return {**_Entry.to_json(self), "choices": [choice.to_json() for choice in self.choices]}
+
+
+def with_choices(entry: Moved, choices: tuple[WeightedMove, ...]) -> DrawnMove:
+    """Return the same move as one that was drawn from these choices."""
+    return DrawnMove(**{name: getattr(entry, name) for name in _FIELD_NAMES[Moved]}, choices=choices)
+
+
+def find_repeated(choices: Iterable[WeightedMove]) -> str | None:
+    """Return the move that occurs twice among the choices, as canonical JSON; `None` if there is none."""
+    seen: set[bytes] = set()
+    for choice in choices:
+        written = canonical_json(choice.move)
+        if written in seen:
+            return written.decode()
+        seen.add(written)
+    return None
+
+
 @value_type
 class Defaulted(_Entry):
     """The referee played for seats that gave no answer."""
@@ -319,13 +364,15 @@ class Voided(_Entry):
 
 
 Entry: TypeAlias = (
-    Sat | Dealt | Moved | Defaulted | Called | Agreed | Rejected | Resigned | Forfeited
+    Sat | Dealt | Moved | DrawnMove | Defaulted | Called | Agreed | Rejected | Resigned | Forfeited
     | TakenOver | Frozen | Finished | Voided
 )  # fmt: skip
 _TYPES: tuple[type[Entry], ...] = (
     Sat, Dealt, Moved, Defaulted, Called, Agreed, Rejected, Resigned, Forfeited,
     TakenOver, Frozen, Finished, Voided,
 )  # fmt: skip
+_ALL_TYPES: tuple[type[Entry], ...] = (*_TYPES, DrawnMove)
+"""The last one has the `kind` of `Moved`, and one key more."""
 
 
 def _tuple_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
@@ -333,7 +380,7 @@ def _tuple_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 _FIELD_NAMES: dict[type[_Entry], tuple[str, ...]] = {
-    kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
+    kind: tuple(each.name for each in fields(kind)) for kind in _ALL_TYPES
 }
 _PRIVATE_NAMES = {
     kind: tuple(name for name in names if name in PRIVATE_FIELDS) for kind, names in _FIELD_NAMES.items()
@@ -345,6 +392,7 @@ _PUBLIC_KEYS = {kind: frozenset((*names, "kind")) for kind, names in _PUBLIC_NAM
 _NO_PRIVATE = {kind: dict.fromkeys(names, "") for kind, names in _PRIVATE_NAMES.items()}
 """The private fields of an entry from a record, which leaves them out."""
 _READERS: dict[type[Entry], dict[str, Callable[[Any], Any]]] = {
+    DrawnMove: {"choices": _tuple_of(WeightedMove.from_json)},
     Defaulted: {"reason": DefaultReason, "moves": _tuple_of(DefaultMove.from_json)},
     Called: {"calls": _tuple_of(RaceCall.from_json), "layouts": tuple, "request_ids": tuple},
     Agreed: {
@@ -374,6 +422,8 @@ def entry_from_json(body: Mapping[str, Any]) -> Entry:
     kind = ENTRY_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise BadEntry(f"unknown kind {name!r:.40}")
+    if kind is Moved and "choices" in body:
+        kind = DrawnMove
     if body.keys() == _PUBLIC_KEYS[kind]:  # an entry of a record, as it should be
         given = {**body, **_NO_PRIVATE[kind]}
         del given["kind"]

@@ -8,7 +8,8 @@ from seatwise_referee.decision import TIME_IS_OVER, AbsentSeat, Decision
 from seatwise_referee.effects import AcceptMove
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Prompt, Seat
-from seatwise_referee.journal import DefaultReason, Moved
+from seatwise_referee.journal import DefaultReason, Moved, WeightedMove, find_repeated, with_choices
+from seatwise_referee.mixed_move import MixedMove, draw_choice
 from seatwise_referee.prompt_clock import PromptClock
 
 
@@ -37,7 +38,10 @@ class TurnPrompt:
             decision.reject_answer(seat, request_id, RejectReason.TOO_LATE, TIME_IS_OVER, now)
             return self._time_out([seat], now)
         try:
-            state = decision.game.play(position.state, seat, move)
+            if isinstance(move, MixedMove):
+                move, state, choices = self._draw_move(prompt, seat, move)
+            else:
+                state, choices = decision.game.play(position.state, seat, move), None
         except IllegalMove as illegal:
             return now if decision.reject_illegal(seat, request_id, str(illegal), now) else None
         entry = Moved(
@@ -51,9 +55,27 @@ class TurnPrompt:
             charged_ms=charged_ms,
             request_id=request_id,
         )
-        decision.record_entry(entry, state)
+        decision.record_entry(entry if choices is None else with_choices(entry, choices), state)
         decision.effects.append(AcceptMove(seat, request_id, charged_ms))
         return now
+
+    def _draw_move(
+        self, prompt: Prompt, seat: Seat, mixed: MixedMove
+    ) -> tuple[Any, Any, tuple[WeightedMove, ...]]:
+        """Return the choice that is drawn, the game's state after it, and all choices as entries hold them.
+
+        Raises `IllegalMove` if any choice is illegal or occurs twice, before anything is drawn.
+        """
+        decision, position = self._decision, self._decision.position
+        states = [decision.game.play(position.state, seat, move) for move, _ in mixed.choices]
+        written = tuple(
+            WeightedMove(decision.game.move_to_json(move), weight) for move, weight in mixed.choices
+        )
+        if (twice := find_repeated(written)) is not None:
+            raise IllegalMove(f"the choice {twice} occurs twice in one mixed move")
+        weights = [choice.weight for choice in written]
+        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)
+        return mixed.choices[index][0], states[index], written
 
     def decide_due(self, now: int) -> int | None:
         """Play for seats whose time is over. Returns when the match moves on; `None` if no seat is late."""

@@ -34,7 +34,7 @@ class Counts:
 
     def count_entry(self, entry: Entry) -> None:
         """Counts an entry that has been written to a journal."""
-        if type(entry) is Moved:
+        if isinstance(entry, Moved):
             self.moves += 1
             self.charged_ms += entry.charged_ms
         elif type(entry) is Defaulted:

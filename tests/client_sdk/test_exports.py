@@ -15,6 +15,7 @@ NAMES = [
     "Bot",
     "Card",
     "Colour",
+    "MixedMove",
     "Offer",
     "ResignMatch",
     "Result",

@@ -15,6 +15,7 @@ from leaks.two_worlds import (
     Course,
     Moment,
     Plan,
+    Seen,
     compared,
     comparisons,
     plan_for,
@@ -30,6 +31,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import AcceptMove
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode_entry
+from seatwise_referee.mixed_move import MixedMove
 from seatwise_server.play import spectating
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.play_stream import PlayStream
@@ -116,6 +118,46 @@ async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float
         links[seat].submit(seat, move, plan.prompt, "played")
     await room.pass_ms(200)
     return links[plan.viewer].messages
+
+
+# --- Other seats' mixed moves ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seats", [2, 3, 4])
+def test_that_others_left_their_moves_to_a_draw_leaves_no_trace(seats: int) -> None:
+    """A seat, a spectator and the log are told the same whether others declare probabilities or send the card that was drawn."""
+    mixed, drawn = virtual.run(_with_choices(seats, []))
+    plain, _ = virtual.run(_with_choices(seats, drawn))
+    assert len(drawn) > 10
+    assert renamed_receipts(mixed.messages) == renamed_receipts(plain.messages)
+    assert (mixed.watched, mixed.log) == (plain.watched, plain.log)
+
+
+async def _with_choices(seats: int, plain: list[Any]) -> tuple[Seen, list[Any]]:
+    """Seat 0 looks on at a whole match. Others send mixed moves, or the moves of `plain`. Returns also what others played."""
+    room = Room(seats)
+    drawn: list[Any] = []
+    watched: list[bytes] = []
+    with capture_logs() as log:
+        links = await room.seat_all(every_change=True)
+        viewer = links[0]
+        while not room.match.is_over:
+            seat, game = room.asked, room.match.game
+            moves = list(game.legal_moves(room.state, seat))  # type: ignore[union-attr]
+            move: Any = moves[0]
+            if seat != 0:
+                move = (
+                    plain[len(drawn)] if plain else MixedMove([(each, 1 + n) for n, each in enumerate(moves)])
+                )
+            links[seat].submit(seat, move, room.prompt, f"r{room.prompt}")
+            await room.pass_ms(150)
+            if seat != 0:
+                drawn.append(game.move_from_json(room.entries("move")[-1].move))
+            position = room.match.position
+            watched.append(
+                spectating.spectator_view(position, room.setup, position.at_ms).SerializeToString()
+            )
+    return Seen(viewer.messages, watched, list(log)), drawn
 
 
 # --- Before the deal ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry, decode_entry, encode_entry
 from seatwise_referee.match import Match
+from seatwise_referee.mixed_move import MixedMove
 from seatwise_server.play import play_requests
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.inbound import InboundItems, NotYourSeat
@@ -325,7 +326,11 @@ class Room:
         """The item with which a bot answers a prompt."""
         codec = CODECS[self.setup.game]
         submit = pb.SubmitMove(request_id=request_id, prompt=prompt)
-        getattr(submit, codec.field).CopyFrom(codec.encode_move(move))
+        if isinstance(move, MixedMove):
+            for choice, weight in move.choices:
+                getattr(submit.choices.add(weight=weight), codec.field).CopyFrom(codec.encode_move(choice))
+        else:
+            getattr(submit, codec.field).CopyFrom(codec.encode_move(move))
         return pb.PlayRequestItem(match=self.table.name, seat=seat, submit_move=submit)
 
     async def move(self, links: list[Link], request_id: str = "") -> None:

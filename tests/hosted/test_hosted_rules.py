@@ -13,11 +13,12 @@ from doubles.hosted_games import Highest, load_leduc, use_game
 import seatwise
 from seatwise.kits.installed_games import make_kit
 from seatwise_referee.game import BadOptions, IllegalMove, Seat
-from seatwise_referee.hosted.chance import Chance, draw_index
+from seatwise_referee.hosted.chance import Chance
 from seatwise_referee.hosted.hosted_game import GameFault, HostedGame, HostedOption
 from seatwise_referee.hosted.hosted_rules import HostedRules
 from seatwise_referee.hosted.payload import HostedMove, encode_payload
 from seatwise_referee.verify import verify_line, verify_lines
+from seatwise_referee.weighted_draw import draw_index
 
 SEED = bytes(range(32))
 

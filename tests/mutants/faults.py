@@ -22,6 +22,8 @@ ALLOWANCE_TESTS = ("tests/server/test_allowance.py",)
 PROMPT_CLOCK = "referee/seatwise_referee/prompt_clock.py"
 TURN_PROMPT = "referee/seatwise_referee/turn_prompt.py"
 RACE_PROMPT = "referee/seatwise_referee/race_prompt.py"
+MIXED_MOVE = "referee/seatwise_referee/mixed_move.py"
+MIXED_MOVES = "tests/referee/test_mixed_moves.py"
 DECISION = "referee/seatwise_referee/decision.py"
 POSITION = "referee/seatwise_referee/position.py"
 UGO = "referee/seatwise_referee/games/ugo"
@@ -106,6 +108,49 @@ class Fault:
 
 
 FAULTS: tuple[Fault, ...] = (
+    # Mixed moves
+    Fault(
+        "a draw that needs no nonce of the bots",
+        MIXED_MOVE,
+        "deal_seed(setup.seed, nonces)",
+        "deal_seed(setup.seed, ())",
+        (MIXED_MOVES,),
+    ),
+    Fault(
+        "a draw that is the same for all seats",
+        MIXED_MOVE,
+        'f"moves/{seat}".encode()',
+        'b"moves/0"',
+        (MIXED_MOVES,),
+    ),
+    Fault(
+        "a draw that always takes the first choice",
+        TURN_PROMPT,
+        "        weights = [choice.weight for choice in written]\n        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)\n        return mixed.choices[index][0], states[index], written\n",
+        "        weights = [choice.weight for choice in written]\n        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)\n        return mixed.choices[0][0], states[0], written\n",
+        (MIXED_MOVES,),
+    ),
+    Fault(
+        "a draw that only the referee makes",
+        f"{VERIFY}/draws.py",
+        "canonical_json(choices[index].move) != canonical_json(entry.move)",
+        "canonical_json(choices[index].move) != canonical_json(choices[index].move)",
+        (MIXED_MOVES,),
+    ),
+    Fault(
+        "a choice that is not drawn may be illegal in a record",
+        f"{VERIFY}/replay.py",
+        "        for choice in entry.choices:\n            self._play_move(self._position.state, entry.seat, choice.move, entry.seq)\n",
+        "",
+        (MIXED_MOVES,),
+    ),
+    Fault(
+        "choices with a move beside them",
+        INTAKE,
+        '    if asked.WhichOneof("move") is not None:\n        raise MalformedMove("the item has a move and choices; it must have one of them")\n',
+        "",
+        ("tests/server/test_inbound.py",),
+    ),
     # The journal comes first
     Fault(
         "acknowledge before the append",

@@ -12,6 +12,7 @@ from matches.one_match import nonce
 from seatwise.codec.wire_format import encode_field, encode_varint
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.mixed_move import MOST_MIXED_CHOICES, MixedMove
 from seatwise_server.play.inbound import (
     LONGEST_REQUEST_ID,
     LOOKUPS_AT_ONCE,
@@ -65,12 +66,46 @@ BAD: dict[str, tuple[str, Callable[[Room], Item]]] = {
     "a seat that is none": ("NOT_YOUR_SEAT", lambda room: Item(match=room.table.name, seat=-1, sit=pb.Sit())),
     "a match that is none": ("NOT_YOUR_SEAT", lambda _: Item(match="matches/none", sit=pb.Sit())),
     "a stale prompt": ("STALE", lambda room: room.submission(room.asked, room.legal_move(), 99, "r")),
+    "a move and choices": ("MALFORMED", lambda room: of_choices(room, [(0, 1)], has_move=True)),
+    "a choice without a weight": ("MALFORMED", lambda room: of_choices(room, [(0, 1), (1, 0)])),
+    "a negative weight": ("MALFORMED", lambda room: of_choices(room, [(0, -1)])),
+    "a choice without a move": ("MALFORMED", lambda room: of_choices(room, [(0, 1), (None, 1)])),
+    "too many choices": ("MALFORMED", lambda room: of_choices(room, [(0, 1)] * (MOST_MIXED_CHOICES + 1))),
+    "a choice of another game": ("WRONG_GAME", lambda room: of_choices(room, [(0, 1)], is_other_game=True)),
+    "the same choice twice": ("ILLEGAL", lambda room: of_choices(room, [(0, 1), (0, 1)])),
+    "an illegal choice": (
+        "ILLEGAL",
+        lambda room: room.submission(
+            room.asked, MixedMove([(room.legal_move(), 9), (room.illegal_move(), 1)]), 1, "r"
+        ),
+    ),
     "an illegal move": ("ILLEGAL", lambda room: room.submission(room.asked, room.illegal_move(), 1, "r")),
 }
 
 
 def of_ugo(room: Room, move: ugo_pb2.Move) -> Item:
     submit = pb.SubmitMove(request_id="r", prompt=room.prompt, ugo=move)
+    return Item(match=room.table.name, seat=room.asked, submit_move=submit)
+
+
+def of_choices(
+    room: Room,
+    choices: list[tuple[int | None, int]],
+    *,
+    has_move: bool = False,
+    is_other_game: bool = False,
+) -> Item:
+    """Choices by the place of a legal card in the hand (None for no move), with their weights."""
+    cards = [int(card) + 1 for card in room.match.view_for(room.asked).legal_cards]
+    submit = pb.SubmitMove(request_id="r", prompt=room.prompt)
+    for place, weight in choices:
+        choice = submit.choices.add(weight=weight)
+        if is_other_game:
+            choice.ubongo.call.SetInParent()
+        elif place is not None:
+            choice.ugo.play = cards[place]  # type: ignore[assignment]
+    if has_move:
+        submit.ugo.play = cards[0]  # type: ignore[assignment]
     return Item(match=room.table.name, seat=room.asked, submit_move=submit)
 
 
@@ -117,6 +152,22 @@ async def test_an_illegal_move_is_remembered_by_its_request_id_and_a_stale_one_i
     link.submit(seat, room.legal_move(), 1, "stale")
     await room.pass_ms(200)
     assert len(link.new("move_accepted")) == 1
+
+
+@in_virtual_time
+async def test_of_a_mixed_move_one_choice_is_played_and_a_repeat_plays_nothing() -> None:
+    room = Room()
+    links = await room.seat_all()
+    seat, prompt = room.asked, room.prompt
+    moves = list(room.match.game.legal_moves(room.state, seat))  # type: ignore[union-attr]
+    mixed = MixedMove([(move, 1 + place) for place, move in enumerate(moves)])
+    for _ in range(3):
+        links[seat].submit(seat, mixed, prompt, "mixed")
+        await room.pass_ms(200)
+    assert len(links[seat].new("move_accepted")) == 3
+    (entry,) = room.entries("move")
+    assert [choice.weight for choice in entry.choices] == list(range(1, 1 + len(moves)))
+    assert room.prompt == prompt + 1
 
 
 @in_virtual_time

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from seatwise.v1.match_pb2 import Ending
-from seatwise.v1.play_service_pb2 import MatchEnded, SubmitMove
+from seatwise.v1.play_service_pb2 import MatchEnded, SubmitMove, WeightedMove
 from seatwise_referee.verify import verify_line
 from simulation.players import Books
 from simulation.witness import Seen
@@ -97,7 +97,7 @@ def _moves(seen: Seen, entries: list[dict[str, Any]]) -> Iterator[str]:
                 answered[seat, entry["prompt"]] += 1
             if (told := seen.said.get((seat, request_id))) is None:
                 yield f"seat {seat} never said {request_id}"
-            elif told[0] != entry["prompt"] or (move is not None and move != as_text(told[1])):
+            elif told[0] != entry["prompt"] or not _is_what_was_said(entry, move, told[1]):
                 yield f"seat {seat} said something else under {request_id}"
         if entry["kind"] == "default":
             answered.update((each["seat"], entry["prompt"]) for each in entry["moves"])
@@ -106,6 +106,14 @@ def _moves(seen: Seen, entries: list[dict[str, Any]]) -> Iterator[str]:
             yield f"the acknowledged move {key} is lost"
     yield from (f"the move {key} is there {count} times" for key, count in found.items() if count > 1)
     yield from (f"{key} is answered {count} times" for key, count in answered.items() if count > 1)
+
+
+def _is_what_was_said(entry: Entry, move: Any, said: SubmitMove) -> bool:
+    """Whether the entry has the move, or the choices of which it has one. `verify` knows which of them is drawn."""
+    choices = [{"move": as_text(choice), "weight": choice.weight} for choice in said.choices]
+    if choices:
+        return bool(entry.get("choices") == choices) and move in (choice["move"] for choice in choices)
+    return move is None or ("choices" not in entry and move == as_text(said))
 
 
 def _played(entry: Entry) -> Iterator[tuple[int, str, Any]]:
@@ -168,7 +176,7 @@ def _record(record: bytes | None, length: int) -> Iterator[str]:
         yield f"its record of {length} entries does not play through: {verdict.fault}"
 
 
-def as_text(submit: SubmitMove) -> Any:
+def as_text(submit: SubmitMove | WeightedMove) -> Any:
     """A move of UGO! as the journal writes it; None for what the journal has no text for."""
     move = submit.ugo
     match move.WhichOneof("kind"):

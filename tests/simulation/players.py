@@ -18,6 +18,7 @@ from seatwise.ubongo import View as Hand
 from seatwise.ugo import Card, View
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise.v1.lobby_service_pb2 import AttendRequest
+from seatwise_referee.mixed_move import MixedMove
 from simulation.chance import Chance
 from simulation.clock import Loop
 from simulation.plain_http import HttpWire
@@ -28,6 +29,8 @@ from simulation.web_sockets import SocketWire
 LOBBY = "lobby:7433"
 PACKAGE = "/seatwise.v1."
 TRIES = 3
+MIXED = 0.3
+"""The share of cards that are left to the referee's draw."""
 BY_WEBSOCKET = 0.33
 """The share of bots that come by WebSocket."""
 BY_HTTP = 0.2
@@ -46,9 +49,11 @@ class Player(Bot):
     async def setup(self, offer: Offer) -> None:
         """It has nothing to load."""
 
-    async def choose(self, view: View) -> Card:
-        """Any card."""
+    async def choose(self, view: View) -> Card | MixedMove:
+        """Any card; now and then the referee draws it."""
         await self._think()
+        if self._lots.happens(MIXED):
+            return MixedMove([(card, 1 + card.value) for card in view.legal_cards])
         return self._lots.choice(view.legal_cards)
 
     async def arrange(self, view: View) -> list[Card]:

@@ -84,7 +84,18 @@ class ScriptedMatch:
         self._state = self._game.play(self._state, self.seat, move)
 
     def play_answer(self, submitted: play_service_pb2.SubmitMove) -> str:
-        """Play the move that the bot has sent. Return why it is illegal; empty if it is legal."""
+        """Play the move that the bot has sent. Return why it is illegal; empty if it is legal.
+
+        Of a mixed move, the last choice is played.
+        """
+        before = self._state
+        for answer in submitted.choices or (submitted,):
+            self._state = before
+            if fault := self._play_choice(answer):
+                return fault
+        return ""
+
+    def _play_choice(self, submitted: play_service_pb2.SubmitMove | play_service_pb2.WeightedMove) -> str:
         payload = submitted.WhichOneof("move")
         if payload != GAME:
             return f"the field of the game {GAME} is not set, but {payload or 'none'}"

@@ -38,7 +38,9 @@ from seatwise.v1.play_service_pb2 import (
     Sit,
     SubmitMove,
     Update,
+    WeightedMove,
 )
+from seatwise_referee.mixed_move import MixedMove
 from seatwise_referee.shuffle import NONCE_BYTES
 
 CLOSED_WAIT_S = 1.0
@@ -148,7 +150,7 @@ class SeatSession:
             return
         self._answers += 1
         request_id = f"{self._answers_name}-{self._answers}"
-        pending.record_answer(request_id, move, {self._codec.field: self._codec.encode_move(move)})
+        pending.record_answer(request_id, move, self._encode_answer(move))
         answer_times.log_answer_time(self.key, pending)
         self._send_answer(pending)
 
@@ -161,8 +163,16 @@ class SeatSession:
 
     def _send_race_step(self, request_id: str, move: Any) -> None:
         if (pending := self.questions.pending) is not None:
-            payload: dict[str, Any] = {self._codec.field: self._codec.encode_move(move)}
+            payload = self._encode_answer(move)
             self._send_action(submit_move=SubmitMove(request_id=request_id, prompt=pending.prompt, **payload))
+
+    def _encode_answer(self, move: Any) -> dict[str, Any]:
+        """Return the fields of `SubmitMove` for a move or a mixed move."""
+        field, encode = self._codec.field, self._codec.encode_move
+        if not isinstance(move, MixedMove):
+            return {field: encode(move)}
+        weighted = [WeightedMove(weight=weight, **{field: encode(choice)}) for choice, weight in move.choices]
+        return {"choices": weighted}
 
     def _send_answer(self, pending: PendingPrompt) -> None:
         if pending.is_race:

@@ -13,6 +13,7 @@ from seatwise_referee.journal import (
     Called,
     Dealt,
     Defaulted,
+    DrawnMove,
     Entry,
     Finished,
     Forfeited,
@@ -27,6 +28,7 @@ from seatwise_referee.position import Position, SeatState, first_position, posit
 from seatwise_referee.setup import Setup
 from seatwise_referee.verify.charges import check_charge, check_in_time
 from seatwise_referee.verify.default_moves import DefaultsContext, after_defaulted
+from seatwise_referee.verify.draws import check_draw
 from seatwise_referee.verify.fault import BadRecord, quote_value
 from seatwise_referee.verify.finish import check_finished
 from seatwise_referee.verify.open_question import OpenQuestion, check_asked, check_no_race, question_of
@@ -109,6 +111,13 @@ class RecordReplay:
         state = self._play_move(self._position.state, entry.seat, entry.move, entry.seq)
         check_charge(entry, question, self._limits)
         check_in_time(entry, question, self._limits, self._seat_of(entry).bank_ms)
+        return state
+
+    def _check_drawn_move(self, entry: DrawnMove, is_required: bool) -> Any:
+        state = self._check_moved(entry, is_required)
+        check_draw(entry, self._setup, self._position.nonces)
+        for choice in entry.choices:
+            self._play_move(self._position.state, entry.seat, choice.move, entry.seq)
         return state
 
     def _check_defaulted(self, entry: Defaulted, is_required: bool) -> Any:
@@ -234,6 +243,7 @@ _REPLAY_CHECKS: dict[type[Entry], Callable[[RecordReplay, Any, bool], Any]] = {
     Sat: RecordReplay._check_sat,
     Dealt: RecordReplay._check_dealt,
     Moved: RecordReplay._check_moved,
+    DrawnMove: RecordReplay._check_drawn_move,
     Defaulted: RecordReplay._check_defaulted,
     Called: RecordReplay._check_called,
     Agreed: RecordReplay._check_agreed,

@@ -236,6 +236,9 @@ def _entry_check(kind: str, **more: Check) -> Check:
 
 _ENTRY_CHECKS: dict[str, Check] = {kind: _entry_check(kind) for kind in _ENTRIES}
 _ENTRY_CHECKS["default"] = _entry_check("default", moves=list_of(object_with(_PLAYED)))
+_DRAWN_MOVE_CHECK: Check = _entry_check(
+    "move", choices=list_of(object_with({"move": any_value, "weight": whole_number(1)}))
+)
 _TIMED_OUT_CHECK: Check = _entry_check("default", moves=list_of(object_with({**_PLAYED, **_CHARGE_TIMES})))
 
 
@@ -248,10 +251,17 @@ def check_entry(entry: dict[str, Any], seats: int) -> None:
         raise BadRecord("a voided match has no record")
     if not isinstance(kind, str) or kind not in _ENTRIES:
         raise BadRecord(f"{quote_value(kind)} is no kind of entry; there are {', '.join(_ENTRIES)}")
-    is_timed_out = kind == "default" and entry.get("reason") == "TIMED_OUT"
-    (_TIMED_OUT_CHECK if is_timed_out else _ENTRY_CHECKS[kind])(entry, "")
+    _check_of(kind, entry)(entry, "")
     for seat in _seats_in(entry):
         check_seat(seat, seats)
+
+
+def _check_of(kind: str, entry: dict[str, Any]) -> Check:
+    if kind == "move" and "choices" in entry:
+        return _DRAWN_MOVE_CHECK
+    if kind == "default" and entry.get("reason") == "TIMED_OUT":
+        return _TIMED_OUT_CHECK
+    return _ENTRY_CHECKS[kind]
 
 
 def check_seat(seat: int, seats: int) -> None:

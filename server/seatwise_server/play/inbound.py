@@ -9,8 +9,10 @@ from typing import Any
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from seatwise.codec import MalformedMove
+from seatwise.kits import KITS
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.mixed_move import MOST_MIXED_CHOICES, MixedMove
 from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.examination.examined_streams import ExaminedBots
@@ -104,7 +106,7 @@ class InboundItems:
             return
         game = table.match.setup.game
         try:
-            move = _decode_move(asked, game)
+            move = _decode_answer(asked, game)
         except WrongGame:
             _reject_item(
                 stream, item, "WRONG_GAME", f"this match plays {game}; set the move's field {game!r}"
@@ -159,7 +161,24 @@ class NotYourSeat(ValueError):
     """There is no such match or seat, or the seat is not the bot's."""
 
 
-def _decode_move(asked: pb.SubmitMove, game: str) -> Any:
+def _decode_answer(asked: pb.SubmitMove, game: str) -> Any:
+    """Returns the move, or the mixed move if there are choices."""
+    if not asked.choices:
+        return _decode_move(asked, game)
+    if asked.WhichOneof("move") is not None:
+        raise MalformedMove("the item has a move and choices; it must have one of them")
+    if KITS[game].has_races:
+        raise MalformedMove(f"{game} is a race, which takes no choices; send one move")
+    if len(asked.choices) > MOST_MIXED_CHOICES:
+        raise MalformedMove(
+            f"a mixed move has at most {MOST_MIXED_CHOICES} choices; this has {len(asked.choices)}"
+        )
+    if any(choice.weight < 1 for choice in asked.choices):
+        raise MalformedMove("the weight of a choice must be at least 1")
+    return MixedMove([(_decode_move(choice, game), choice.weight) for choice in asked.choices])
+
+
+def _decode_move(asked: pb.SubmitMove | pb.WeightedMove, game: str) -> Any:
     codec = CODECS[game]
     field = asked.WhichOneof("move")
     if field == codec.field:

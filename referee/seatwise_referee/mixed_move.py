@@ -1,0 +1,82 @@
+"""A mixed move: several moves with weights, of which the referee draws one.
+
+A bot that chooses at random may leave the draw to the referee. The record then shows with which probabilities the bot chose,
+and they are true: the bot had no part in the draw. So statistics can take the luck of the draw off its points.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from seatwise_referee.shuffle import deal_seed
+from seatwise_referee.weighted_draw import draw_index
+
+if TYPE_CHECKING:
+    from seatwise_referee.game import Seat
+    from seatwise_referee.setup import Setup
+
+MOST_MIXED_CHOICES: Final = 64
+"""The most choices of a mixed move."""
+
+MOST_CHOICE_WEIGHT: Final = 2**31 - 1
+"""The largest weight of a choice."""
+
+
+class MixedMove:
+    """Several moves with weights. The referee draws one, with a probability in proportion to its weight.
+
+    Example:
+        >>> MixedMove({"R3": 2, "B1": 1, "K0": 0}).choices
+        (('R3', 2), ('B1', 1))
+    """
+
+    __slots__ = ("choices",)
+
+    def __init__(self, choices: Mapping[Any, int] | Iterable[tuple[Any, int]]) -> None:
+        """Take the choices: a mapping from moves to weights, or pairs of a move and its weight.
+
+        Args:
+            choices: Weights are whole numbers from 0 to 2^31 - 1. A move with weight 0 is left out. At least one and at most
+                64 moves remain.
+
+        Raises:
+            ValueError: There are no or too many choices, or a weight is no such number.
+        """
+        pairs = choices.items() if isinstance(choices, Mapping) else choices
+        self.choices: tuple[tuple[Any, int], ...] = tuple(
+            (move, _checked_weight(weight)) for move, weight in pairs if weight != 0
+        )
+        if not 1 <= len(self.choices) <= MOST_MIXED_CHOICES:
+            raise ValueError(
+                f"a mixed move has 1 to {MOST_MIXED_CHOICES} choices with a weight above 0; this has {len(self.choices)}"
+            )
+
+    def __repr__(self) -> str:
+        return f"MixedMove({list(self.choices)!r})"
+
+
+def _checked_weight(weight: Any) -> int:
+    if type(weight) is not int or not 1 <= weight <= MOST_CHOICE_WEIGHT:
+        raise ValueError(f"the weight {weight!r}: a weight is a whole number from 0 to {MOST_CHOICE_WEIGHT}")
+    return weight
+
+
+def draw_choice(
+    setup: Setup, nonces: Iterable[bytes | None], seat: Seat, prompt: int, weights: Iterable[int]
+) -> int:
+    """Return the index of the choice that the referee draws.
+
+    Nobody can know it before: it follows from the seed of the match and from the nonces of all seats. In a set of duplicate deals
+    each match has a seed of its own, so the draws differ where the deals are the same.
+
+    Args:
+        setup: The match.
+        nonces: The nonces, by seat.
+        seat: The seat that moves.
+        prompt: The number of the prompt that it answers.
+        weights: The weight of each choice.
+    """
+    seed = hmac.digest(deal_seed(setup.seed, nonces), f"moves/{seat}".encode(), "sha256")
+    return draw_index(seed, prompt, tuple(weights))
