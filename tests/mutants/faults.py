@@ -145,6 +145,20 @@ FAULTS: tuple[Fault, ...] = (
         (MIXED_MOVES,),
     ),
     Fault(
+        "season: the luck of a draw is measured against the choices, not their weights",
+        "client_sdk/seatwise/samples/ugo_draws.py",
+        "sum(weight * each[seat] for weight, each in zip(weights, points, strict=True))) / total",
+        "total / len(weights) * sum(each[seat] for each in points)) / total",
+        ("tests/league/test_draw_luck.py",),
+    ),
+    Fault(
+        "season: the luck of draws stays in the points",
+        "server/seatwise_server/league/report/luck.py",
+        "    if not any(draws):\n",
+        "    if draws:\n",
+        ("tests/league/test_draw_luck.py",),
+    ),
+    Fault(
         "choices with a move beside them",
         INTAKE,
         '    if asked.WhichOneof("move") is not None:\n        raise MalformedMove("the item has a move and choices; it must have one of them")\n',

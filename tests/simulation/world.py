@@ -474,7 +474,9 @@ def _is_idle(server: Server | HttpProcess) -> bool:
     if isinstance(server, HttpProcess):
         return not any(server.left.values())
     referee = server.referee.referee if server.referee else None
-    return referee is None or not (referee.tables or len(referee.streams))
+    return referee is None or not (
+        referee.tables or referee.admission._opening or referee.open_tables._jobs or len(referee.streams)
+    )
 
 
 _APPEND = scripts.script_named("append").sha.encode()

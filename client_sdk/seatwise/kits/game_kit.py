@@ -154,6 +154,9 @@ class GameKit:
     playouts_module: str = ""
     """The module whose `mean_playout_points` estimates what a deal is worth at each seat; empty if none does."""
 
+    draws_module: str = ""
+    """The module whose `measure_draw_luck` estimates what the draws of mixed moves brought to each seat; empty if none does."""
+
     demo: DemoKit | None = None
     """The bots and limits of `seatwise demo`; `None` if the game has no demo."""
 

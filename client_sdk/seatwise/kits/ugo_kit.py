@@ -130,6 +130,7 @@ KIT: Final = GameKit(
     searching_samples=frozenset(SEARCHING_SAMPLES),
     par_bot="greedy",
     playouts_module="seatwise.samples.ugo_playouts",
+    draws_module="seatwise.samples.ugo_draws",
     demo=DemoKit(
         {
             "half-greedy": "half-greedy",

@@ -1,4 +1,4 @@
-"""Measures the luck of a record's deals, for every seat: by par, and by playouts.
+"""Measures the luck of a record's deals, for every seat: by par, and by playouts. Measures the luck of draws, too.
 
 Par is the score of the game's par bot, played by the referee's rules. Playouts are simulations by players that are simpler and
 faster. Both are published with the SDK, and the random numbers of playouts follow from the deals. So anyone with the record gets
@@ -14,6 +14,8 @@ from importlib import import_module
 from random import Random
 from typing import Any, Final
 
+from cachetools import LRUCache
+
 from seatwise.kits import KITS
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
@@ -25,6 +27,11 @@ PAR_BOTS: Final = {name: kit.par_bot for name, kit in KITS.items() if kit.par_bo
 """The par bot by game. A game without one has points that depend little on the deal."""
 PLAYOUT_MODULES: Final = {name: kit.playouts_module for name, kit in KITS.items() if kit.playouts_module}
 """The module that plays a deal out, by game."""
+
+DRAW_MODULES: Final = {name: kit.draws_module for name, kit in KITS.items() if kit.draws_module}
+"""The module that measures the luck of draws, by game."""
+_known_draw_luck: Final[LRUCache[str, tuple[float, ...]]] = LRUCache(4096)
+"""By the last link of the record's chain. A page is written again after each match."""
 
 
 def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
@@ -39,6 +46,17 @@ def playouts_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     if record["game"] not in PLAYOUT_MODULES:
         return None
     return _play_out(_deal_of(record), len(record["seats"]))
+
+
+def draw_luck_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Return the luck at each seat of the draws of mixed moves, in points; `None` if there are none, or the game has no measure."""
+    module = DRAW_MODULES.get(record["game"])
+    if module is None or not any("choices" in entry for entry in record["entries"]):
+        return None
+    chain = str(record["chain"])
+    if chain not in _known_draw_luck:
+        _known_draw_luck[chain] = import_module(module).measure_draw_luck(record)
+    return _known_draw_luck[chain]
 
 
 def _deal_of(record: Mapping[str, Any]) -> bytes:

@@ -11,10 +11,12 @@ from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
+    DRAWS_GUESS,
     PAR_COEFFICIENT,
     PAR_GUESS,
     PLAYOUTS_GUESS,
     CorrectedPoints,
+    SeatValues,
     add_par,
     correct_by_measures,
     correct_by_other_tables,
@@ -25,11 +27,15 @@ from seatwise_server.competition.statistics.luck_correction import (
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.luck_correction_version_1 import correct_by_other_tables_version_1
-from seatwise_server.league.par import PAR_BOTS, PLAYOUT_MODULES, par_of, playouts_of
+from seatwise_server.league.par import PAR_BOTS, PLAYOUT_MODULES, draw_luck_of, par_of, playouts_of
 from seatwise_server.league.settings import League
 
 MOST_PAR_MATCHES = 2000
 """The most matches for which par and playouts are played. More would delay the page for too long."""
+MOST_DRAW_MATCHES = 500
+"""The most matches for which the luck of draws is measured, which takes ten times as long."""
+DRAWS = 2
+"""The place of the draws among the measures of luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,29 @@ def _correct_by_house(
         return _make_corrected(
             results, correct_by_par(results, part), f"{part:.2g} of the score of {who} {where}"
         )
-    playouts = [playouts_of(json.loads(records[result.match])) or () for result in results]
-    measures = [[result.par for result in results], playouts]
-    parts = fit_luck_parts(results, measures, (PAR_GUESS, PLAYOUTS_GUESS))
+    measures, guesses = _measures_of(results, records)
+    parts = fit_luck_parts(results, measures, guesses)
     how = f"{parts[0]:.2g} of the score of {who} and {parts[1]:.2g} of the mean score of playouts {where}"
+    if len(parts) > DRAWS:
+        how += f", and {parts[DRAWS]:.2g} of the luck of draws that bots left to the referee"
     return _make_corrected(results, correct_by_measures(results, measures, parts), how)
+
+
+def _measures_of(
+    results: Sequence[LoggedResult], records: Mapping[str, str]
+) -> tuple[list[SeatValues], list[float]]:
+    """Return the measures of luck with their best guesses: par, playouts, and draws if there are any."""
+    read = [json.loads(records[result.match]) for result in results]
+    measures: list[SeatValues] = [
+        [result.par for result in results],
+        [playouts_of(record) or () for record in read],
+    ]
+    draws = [draw_luck_of(record) for record in read] if len(results) <= MOST_DRAW_MATCHES else []
+    if not any(draws):
+        return measures, [PAR_GUESS, PLAYOUTS_GUESS]
+    no_luck = [(0.0,) * len(result.bots) for result in results]
+    measures.append([found or none for found, none in zip(draws, no_luck, strict=True)])
+    return measures, [PAR_GUESS, PLAYOUTS_GUESS, DRAWS_GUESS]
 
 
 def has_playouts(league: League) -> bool:

@@ -134,7 +134,9 @@ def _describe_coefficients(facts: Facts) -> str:
     if facts.league.statistics_version == 1:
         return "All coefficients were fixed beforehand, on deals that were used for nothing else. The standings use uncorrected points."
     if has_playouts(facts.league):
-        return "The parts of par and of playouts are fitted to all matches of the season alike. The standings use uncorrected points."
+        return (
+            "All parts are fitted to all matches of the season alike. The standings use uncorrected points."
+        )
     return (
         "The part of par is fitted to all matches of the season alike. The standings use uncorrected points."
     )
