@@ -134,6 +134,23 @@ def test_a_season_that_was_interrupted_plays_the_same_deals_as_one_that_was_not(
     assert results_in(parted) == results_in(whole)
 
 
+def test_bots_at_one_seat_of_one_deal_have_the_same_random_numbers(tmp_path):
+    """So their chance is common to both, and no luck in the difference between them."""
+    league = FORMATS["a test on rotated deals"]
+    with closing(season_log.open_season_log(tmp_path, league, NAME)) as book:
+        due = season_log.find_due_matches(schedule_of(league), book)
+    matches = LocalMatches(
+        LocalSeason(league, NAME, read_or_create_key(tmp_path)), lambda _: None, lambda value: value
+    )
+    drawn: dict[tuple[str, int], set[float]] = {}
+    for match in due[:16]:
+        assert match.deal
+        for seat, player in enumerate(matches._make_players(match)):
+            drawn.setdefault((match.deal.set, seat), set()).add(player.chance.random())
+    assert {len(numbers) for numbers in drawn.values()} == {1}
+    assert len({number for numbers in drawn.values() for number in numbers}) == len(drawn) >= 8
+
+
 def test_a_match_whose_result_did_not_reach_the_disk_is_played_again(tmp_path):
     league = local_league()
     assert play_here(tmp_path, league)

@@ -120,7 +120,7 @@ class LocalMatches:
         self._factories = _load_entrants(season.league)
 
     def play_match(self, scheduled: ScheduledMatch) -> LocalOutcome:
-        """Play one match. The numbers that its bots draw follow from the season and the match."""
+        """Play one match. The numbers that its bots draw follow from the season, the deal and the seat."""
         setup = self._season.make_setup(scheduled)
         random.seed(self._season.derive_bytes("random", scheduled.id))
         table = LocalTable(setup, self._make_players(scheduled), self._failed, self._wait)
@@ -132,12 +132,13 @@ class LocalMatches:
 
     def _make_players(self, scheduled: ScheduledMatch) -> list[LocalPlayer]:
         derive = self._season.derive_bytes
+        deal = scheduled.deal.set if scheduled.deal else scheduled.id
         return [
             LocalPlayer(
                 name=self._names[player],
                 factory=self._factories[player],
                 nonce=derive("nonce", f"{scheduled.id}/{seat}"),
-                chance=random.Random(derive("chance", f"{scheduled.id}/{seat}")),
+                chance=random.Random(derive("chance", f"{deal}/{seat}")),
             )
             for seat, player in enumerate(scheduled.bots)
         ]

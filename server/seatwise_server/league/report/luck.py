@@ -34,7 +34,7 @@ MOST_PAR_MATCHES = 2000
 """The most matches for which par and playouts are played. More would delay the page for too long."""
 MOST_DRAW_MATCHES = 500
 """The most matches for which the luck of draws is measured, which takes ten times as long."""
-DRAWS = 2
+DRAWS_PLACE = 2
 """The place of the draws among the measures of luck."""
 
 
@@ -84,8 +84,8 @@ def _correct_by_house(
     measures, guesses = _measures_of(results, records)
     parts = fit_luck_parts(results, measures, guesses)
     how = f"{parts[0]:.2g} of the score of {who} and {parts[1]:.2g} of the mean score of playouts {where}"
-    if len(parts) > DRAWS:
-        how += f", and {parts[DRAWS]:.2g} of the luck of draws that bots left to the referee"
+    if len(parts) > DRAWS_PLACE:
+        how += f", and {parts[DRAWS_PLACE]:.2g} of the luck of draws that bots left to the referee"
     return _make_corrected(results, correct_by_measures(results, measures, parts), how)
 
 
