@@ -473,7 +473,7 @@ def test_without_the_compiled_part_batches_are_in_numpy() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_rules_and_the_search_are_clean_under_sanitizers(tmp_path: Path) -> None:
-    """Whole matches, observations, worlds and searches, with addresses and undefined behaviour checked."""
+    """Whole matches, observations, worlds, searches and counted deals, with addresses and undefined behaviour checked."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler is here")
