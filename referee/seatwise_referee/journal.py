@@ -6,7 +6,7 @@ Everything that decides the outcome or a clock is an entry. A replay needs nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]  # the stubs lack the C encoder
@@ -215,15 +215,25 @@ def with_choices(entry: Moved, choices: tuple[WeightedMove, ...]) -> DrawnMove:
     return DrawnMove(**{name: getattr(entry, name) for name in _FIELD_NAMES[Moved]}, choices=choices)
 
 
-def find_repeated(choices: Iterable[WeightedMove]) -> str | None:
-    """Return the move that occurs twice among the choices, as canonical JSON; `None` if there is none."""
-    seen: set[bytes] = set()
-    for choice in choices:
-        written = canonical_json(choice.move)
-        if written in seen:
-            return written.decode()
-        seen.add(written)
-    return None
+MOST_CHOICES_BYTES: Final = 4096
+"""The most bytes of all choices of a mixed move as canonical JSON: no more than one large move of a game from outside."""
+
+LAST_DRAW_SEQ: Final = 3600
+"""The last entry that may be a drawn move. With more of them a record might be too large to be verified."""
+
+
+def fault_of_choices(seq: int, choices: Sequence[WeightedMove]) -> str:
+    """Return why entry `seq` may not have these choices; empty if it may."""
+    written = [canonical_json(choice.to_json()) for choice in choices]
+    if seq > LAST_DRAW_SEQ:
+        return f"after entry {LAST_DRAW_SEQ} of a match no move is drawn; send one move"
+    if sum(map(len, written)) > MOST_CHOICES_BYTES:
+        return f"the choices of a mixed move may have {MOST_CHOICES_BYTES} bytes of JSON together"
+    moves = [canonical_json(choice.move) for choice in choices]
+    for place, move in enumerate(moves):
+        if move in moves[:place]:
+            return f"the choice {move.decode():.80} occurs twice in one mixed move"
+    return ""
 
 
 @value_type

@@ -8,7 +8,7 @@ from seatwise_referee.decision import TIME_IS_OVER, AbsentSeat, Decision
 from seatwise_referee.effects import AcceptMove
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Prompt, Seat
-from seatwise_referee.journal import DefaultReason, Moved, WeightedMove, find_repeated, with_choices
+from seatwise_referee.journal import DefaultReason, Moved, WeightedMove, fault_of_choices, with_choices
 from seatwise_referee.mixed_move import MixedMove, draw_choice
 from seatwise_referee.prompt_clock import PromptClock
 
@@ -64,15 +64,15 @@ class TurnPrompt:
     ) -> tuple[Any, Any, tuple[WeightedMove, ...]]:
         """Return the choice that is drawn, the game's state after it, and all choices as entries hold them.
 
-        Raises `IllegalMove` if any choice is illegal or occurs twice, before anything is drawn.
+        Raises `IllegalMove` if any choice is illegal, or they may not be together, before anything is drawn.
         """
         decision, position = self._decision, self._decision.position
         states = [decision.game.play(position.state, seat, move) for move, _ in mixed.choices]
         written = tuple(
             WeightedMove(decision.game.move_to_json(move), weight) for move, weight in mixed.choices
         )
-        if (twice := find_repeated(written)) is not None:
-            raise IllegalMove(f"the choice {twice} occurs twice in one mixed move")
+        if fault := fault_of_choices(position.seq + 1, written):
+            raise IllegalMove(fault)
         weights = [choice.weight for choice in written]
         index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)
         return mixed.choices[index][0], states[index], written

@@ -131,6 +131,13 @@ FAULTS: tuple[Fault, ...] = (
         (MIXED_MOVES,),
     ),
     Fault(
+        "mixed moves that make a record too large",
+        "referee/seatwise_referee/journal.py",
+        "    if seq > LAST_DRAW_SEQ:\n",
+        "    if seq > 10 * LAST_DRAW_SEQ:\n",
+        (MIXED_MOVES,),
+    ),
+    Fault(
         "a draw that only the referee makes",
         f"{VERIFY}/draws.py",
         "canonical_json(choices[index].move) != canonical_json(entry.move)",

@@ -16,13 +16,22 @@ from matches.one_match import SEED, Desk, nonce
 from seatwise_referee.effects import AcceptMove, RejectRequest
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Ubongo
-from seatwise_referee.journal import DrawnMove, canonical_json, decode_entry, encode_entry, public_part
+from seatwise_referee.journal import (
+    DrawnMove,
+    WeightedMove,
+    canonical_json,
+    decode_entry,
+    encode_entry,
+    fault_of_choices,
+    public_part,
+)
 from seatwise_referee.match import Match, replay_match
 from seatwise_referee.mixed_move import MOST_CHOICE_WEIGHT, MOST_MIXED_CHOICES, MixedMove, draw_choice
 from seatwise_referee.record import build_record, record_line
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
-from seatwise_referee.verify import verify_line
+from seatwise_referee.verify import MOST_BYTES, verify_line
+from seatwise_referee.verify.reading import MOST_VALUES
 
 
 def dealt(seats: int = 2) -> Desk:
@@ -184,6 +193,18 @@ def test_no_choice_occurs_twice() -> None:
     desk = dealt()
     move = desk.default_move()
     assert "occurs twice" in refusal(desk, MixedMove([(move, 1), (move, 2)]))
+
+
+def test_choices_are_no_larger_than_a_large_move_and_end_in_time() -> None:
+    """A record stays small enough to be verified, whatever bots send."""
+    choices = [WeightedMove({"play": f"{number:0>180}"}, 1) for number in range(20)]
+    assert fault_of_choices(1, choices[:-1]) == ""
+    assert "4096 bytes" in fault_of_choices(1, choices)
+    assert fault_of_choices(3600, choices[:2]) == ""
+    assert "after entry 3600" in fault_of_choices(3601, choices[:2])
+    largest = 3600 * (3 * MOST_MIXED_CHOICES + 13) + 6400 * 11
+    assert largest < MOST_VALUES
+    assert MOST_BYTES > 3600 * (4096 + 200) + 6400 * 150
 
 
 @pytest.mark.parametrize("choice", [None, 3, "R3", MixedMove([("R3", 1)])])

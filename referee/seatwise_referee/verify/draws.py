@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seatwise_referee.journal import DrawnMove, canonical_json, find_repeated
+from seatwise_referee.journal import DrawnMove, canonical_json, fault_of_choices
 from seatwise_referee.mixed_move import MOST_CHOICE_WEIGHT, MOST_MIXED_CHOICES, draw_choice
 from seatwise_referee.setup import Setup
 from seatwise_referee.verify.fault import BadRecord, quote_value
@@ -22,8 +22,8 @@ def check_draw(entry: DrawnMove, setup: Setup, nonces: Iterable[bytes | None]) -
             raise BadRecord(
                 f"the weight {quote_value(choice.weight)} is above {MOST_CHOICE_WEIGHT}", entry.seq
             )
-    if (twice := find_repeated(choices)) is not None:
-        raise BadRecord(f"the choice {quote_value(twice)} occurs twice in one mixed move", entry.seq)
+    if fault := fault_of_choices(entry.seq, choices):
+        raise BadRecord(fault, entry.seq)
     index = draw_choice(setup, nonces, entry.seat, entry.prompt, (choice.weight for choice in choices))
     if canonical_json(choices[index].move) != canonical_json(entry.move):
         raise BadRecord(
