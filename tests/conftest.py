@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -18,6 +22,9 @@ LONGEST_FILES = (
     "test_storms.py",
 )
 """Files that take longest. They are run first, so that no process waits at the end for one of them."""
+
+# No test may find the tokens of a server that the user of this machine runs.
+os.environ["SEATWISE_DATA"] = str(Path(tempfile.gettempdir()) / f"no-data-of-a-user-{os.getpid()}")
 
 settings.register_profile(
     "seatwise", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
