@@ -39,6 +39,7 @@ from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
+    DRAWS_PART,
     PAR_COEFFICIENT,
     PAR_GUESS,
     PAR_PRIOR_DEALS,
@@ -193,20 +194,23 @@ def with_draws(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoolE
     other = seats // 2
     singles = [[points[0] - points[other] for points, _ in turned] for turned in found]
     lucks = [[luck[0] - luck[other] for _, luck in turned] for turned in found]
-    parts = _rotation_slope(singles, lucks)
+    best = _rotation_slope(singles, lucks)
     rotated = partial(_mean_of_all, seats)
     return [
         Row("same table, plain", needed(_columns(singles), _single)),
         Row(f"same table, rotation of {seats}", needed(_columns(singles), rotated)),
-        Row(
-            f"the same, draws x {parts:.2f}",
-            needed(_columns(_lucky(singles, lucks, [parts] * seats)), rotated),
+        *(
+            Row(
+                f"the same, draws x {part:.2f}",
+                needed(_columns(_lucky(singles, lucks, [part] * seats)), rotated),
+            )
+            for part in (DRAWS_PART, best)
         ),
     ]
 
 
 def _rotation_slope(singles: Sequence[Sequence[float]], lucks: Sequence[Sequence[float]]) -> float:
-    """The part of the luck of draws that a long season of rotations finds: its slope within the deals."""
+    """The part of the luck of draws that would suit these rotations best: its slope within the deals."""
     values, lucky = _flat(singles), _flat(lucks)
     return _product(values, lucky) / _product(lucky, lucky)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from random import Random
 from statistics import fmean, stdev, variance
 from typing import Any
 
@@ -19,6 +20,7 @@ from seatwise_referee.games.ugo import Arrange, Play, Ugo
 from seatwise_referee.shuffle import deal_seed
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.par import draw_luck_of
+from seatwise_server.league.report import luck
 from seatwise_server.league.report.luck import correct_for_luck
 
 
@@ -139,3 +141,30 @@ def test_a_page_takes_the_luck_of_draws_off_and_says_so(tmp_path: Path) -> None:
     assert with_draws.left < 0.6 * without.left
     differences = [one - other for one, other in with_draws.points.values]
     assert variance(differences) < variance([one - other for one, other in without.points.values])
+
+
+@pytest.mark.parametrize("follows", [1.0, 0.0, -1.0])
+def test_no_bot_can_steer_the_part_of_the_draws(follows: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot knows its luck so far, so a part that follows the points could be raised after bad luck and lowered after good."""
+    chance, bots = Random(1), ("bots/a/versions/1", "bots/b/versions/1")
+    lucks = {f"matches/{number}": (chance.gauss(0, 20), chance.gauss(0, 20)) for number in range(30)}
+    results = [
+        LoggedResult(
+            number, match, bots, (round(50 + follows * one), round(50 + follows * other)), (1, 2), ("COMPLETED",) * 2, "", "",
+        )
+        for number, (match, (one, other)) in enumerate(lucks.items(), 1)
+    ]  # fmt: skip
+    records = {match: json.dumps({"match": match}) for match in lucks}
+    monkeypatch.setattr(luck, "par_of", lambda record: (float(len(record["match"])), 3.0))
+    monkeypatch.setattr(luck, "playouts_of", lambda record: (float(record["match"][-1] in "13"), 1.0))
+
+    def corrected(found: dict[str, tuple[float, ...]]) -> list[tuple[float, ...]]:
+        monkeypatch.setattr(luck, "draw_luck_of", lambda record: found.get(record["match"]))
+        return correct_for_luck(league_of("greedy", "greedy"), results, records)[-1].points.values
+
+    means = [fmean(own) for own in zip(*lucks.values(), strict=True)]
+    for plain, better, own in zip(corrected({}), corrected(lucks), lucks.values(), strict=True):
+        taken = [0.8 * (value - mean) for value, mean in zip(own, means, strict=True)]
+        assert better == pytest.approx(
+            [value - off for value, off in zip(plain, taken, strict=True)], abs=1e-9
+        )

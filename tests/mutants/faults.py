@@ -161,8 +161,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: the luck of draws stays in the points",
         "server/seatwise_server/league/report/luck.py",
-        "    if not any(draws):\n",
-        "    if draws:\n",
+        "    if not any(found):\n",
+        "    if found:\n",
+        ("tests/league/test_draw_luck.py",),
+    ),
+    Fault(
+        "season: the part of the draws follows what bots did, so a bot can steer it",
+        "server/seatwise_server/league/report/luck.py",
+        "        parts.append(DRAWS_PART)\n",
+        "        parts.extend(fit_luck_parts(results, [draws], [DRAWS_PART]))\n",
         ("tests/league/test_draw_luck.py",),
     ),
     Fault(

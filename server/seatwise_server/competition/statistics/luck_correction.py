@@ -28,8 +28,12 @@ PAR_PRIOR_DEALS: Final = 10
 PAR_GUESS: Final = 0.2
 PLAYOUTS_GUESS: Final = 0.7
 """The parts of par and of playouts that are subtracted where both are known. Before a season they are the best guess."""
-DRAWS_GUESS: Final = 0.8
-"""The part of the luck of draws that is subtracted. Before a season it is the best guess."""
+DRAWS_PART: Final = 0.8
+"""The part of the luck of draws that is subtracted. It is the same in all seasons.
+
+A part that is fitted follows what bots declare and play. A bot could read its luck so far from the records, and move the part up
+after bad luck and down after good luck: by playing as `greedy` does after a draw, or not.
+"""
 DEAL_VARIANCE_SHARE: Final = 0.45
 """The share of the variance at a seat that the deal causes."""
 DEAL_VARIANCE_SHARE_AFTER_PAR: Final = 0.3
@@ -116,7 +120,7 @@ def fit_luck_parts(
     """Return the parts of several measures of luck that a season's own points follow together.
 
     They are the slopes of a least-squares fit of the points' residuals on those of the measures, shrunk to the guesses by
-    `PAR_PRIOR_DEALS` deals. The mean of a measure may not depend on how anybody played, so no part can favour a bot.
+    `PAR_PRIOR_DEALS` deals. No measure may depend on how anybody played: a bot that moves its own measure could steer the part.
 
     Args:
         results: The results of the season.

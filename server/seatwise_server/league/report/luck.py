@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
-    DRAWS_GUESS,
+    DRAWS_PART,
     PAR_COEFFICIENT,
     PAR_GUESS,
     PLAYOUTS_GUESS,
@@ -34,8 +35,6 @@ MOST_PAR_MATCHES = 2000
 """The most matches for which par and playouts are played. More would delay the page for too long."""
 MOST_DRAW_MATCHES = 500
 """The most matches for which the luck of draws is measured, which takes ten times as long."""
-DRAWS_PLACE = 2
-"""The place of the draws among the measures of luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +80,23 @@ def _correct_by_house(
         return _make_corrected(
             results, correct_by_par(results, part), f"{part:.2g} of the score of {who} {where}"
         )
-    measures, guesses = _measures_of(results, records)
-    parts = fit_luck_parts(results, measures, guesses)
+    read = [json.loads(records[result.match]) for result in results]
+    measures = [[result.par for result in results], [playouts_of(record) or () for record in read]]
+    parts = fit_luck_parts(results, measures, (PAR_GUESS, PLAYOUTS_GUESS))
     how = f"{parts[0]:.2g} of the score of {who} and {parts[1]:.2g} of the mean score of playouts {where}"
-    if len(parts) > DRAWS_PLACE:
-        how += f", and {parts[DRAWS_PLACE]:.2g} of the luck of draws that bots left to the referee"
+    if draws := _draws_of(results, read):
+        measures.append(draws)
+        parts.append(DRAWS_PART)
+        how += f", and {DRAWS_PART} of the luck of draws that bots left to the referee"
     return _make_corrected(results, correct_by_measures(results, measures, parts), how)
 
 
-def _measures_of(
-    results: Sequence[LoggedResult], records: Mapping[str, str]
-) -> tuple[list[SeatValues], list[float]]:
-    """Return the measures of luck with their best guesses: par, playouts, and draws if there are any."""
-    read = [json.loads(records[result.match]) for result in results]
-    measures: list[SeatValues] = [
-        [result.par for result in results],
-        [playouts_of(record) or () for record in read],
-    ]
-    draws = [draw_luck_of(record) for record in read] if len(results) <= MOST_DRAW_MATCHES else []
-    if not any(draws):
-        return measures, [PAR_GUESS, PLAYOUTS_GUESS]
-    no_luck = [(0.0,) * len(result.bots) for result in results]
-    measures.append([found or none for found, none in zip(draws, no_luck, strict=True)])
-    return measures, [PAR_GUESS, PLAYOUTS_GUESS, DRAWS_GUESS]
+def _draws_of(results: Sequence[LoggedResult], records: Sequence[Mapping[str, Any]]) -> SeatValues:
+    """Return the luck of draws by match and seat; nothing if there are no draws, or too many matches."""
+    found = [draw_luck_of(record) for record in records] if len(results) <= MOST_DRAW_MATCHES else []
+    if not any(found):
+        return []
+    return [luck or (0.0,) * len(result.bots) for luck, result in zip(found, results, strict=True)]
 
 
 def has_playouts(league: League) -> bool:
