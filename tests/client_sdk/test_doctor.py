@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import selectors
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.cli import main
 from seatwise.doctor.checks import CHECKS, NEW_REASON, UNKNOWN_FIELD
 from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
-from seatwise.doctor.examination import CheckFailed, Examination
+from seatwise.doctor.examination import CheckFailed, Examination, ScriptedMatch
 from seatwise.doctor.examined_bot import process_starter, processes_of
 from seatwise.doctor.junit import junit_of
 from seatwise.doctor.scripted_server import Door, NothingCame, ScriptedReferee, Transcript
@@ -33,6 +34,7 @@ from seatwise.doctor.scripted_socket import (
     ScriptedSocket,
     later_json_of,
 )
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2
 
 PATIENCE_S = 15.0
@@ -416,3 +418,41 @@ def test_mistakes_in_the_command_are_told(
 ) -> None:
     assert main(["doctor", *command]) == 2
     assert said in capsys.readouterr().err
+
+
+def mixed_of(match: ScriptedMatch, *weights: int) -> play_service_pb2.SubmitMove:
+    """The first legal cards of a question, each with one of the weights; the last is repeated where there are too few."""
+    cards = list(match._game.legal_moves(match._state, match.seat))
+    submitted = play_service_pb2.SubmitMove(request_id="mine")
+    for place, weight in enumerate(weights):
+        choice = submitted.choices.add(weight=weight)
+        choice.ugo.ParseFromString(
+            CODECS["ugo"].encode_move(cards[min(place, len(cards) - 1)]).SerializeToString()
+        )
+    return submitted
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ((1, 2**31 - 1), ""),
+        ((1, 0), "must be at least 1"),
+        ((1, -1), "must be at least 1"),
+        ((1,) * 65, "at most 64 choices"),
+        ((1,) * 64, "occurs twice"),
+    ],
+)
+def test_a_mixed_move_is_held_to_what_servers_take(weights: tuple[int, ...], words: str) -> None:
+    match = ScriptedMatch(random.Random(1), "mixed", 0)
+    assert match.play_to_question()
+    fault = match.play_answer(mixed_of(match, *weights))
+    assert words in fault
+    assert bool(fault) == bool(words)
+
+
+def test_a_move_beside_choices_is_refused() -> None:
+    match = ScriptedMatch(random.Random(1), "mixed", 0)
+    assert match.play_to_question()
+    submitted = mixed_of(match, 1)
+    submitted.ugo.CopyFrom(submitted.choices[0].ugo)
+    assert "it must have one of them" in match.play_answer(submitted)

@@ -27,6 +27,8 @@ from seatwise.kits.codecs import CODECS
 from seatwise.v1 import lobby_service_pb2, match_pb2, play_service_pb2, time_control_pb2
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import WeightedMove, fault_of_choices
+from seatwise_referee.mixed_move import MOST_MIXED_CHOICES
 
 WS_SCHEME: Final = "ws://"
 GAME: Final = "ugo"
@@ -88,12 +90,17 @@ class ScriptedMatch:
 
         Of a mixed move, the last choice is played.
         """
+        if fault := _fault_of_shape(submitted):
+            return fault
         before = self._state
         for answer in submitted.choices or (submitted,):
             self._state = before
             if fault := self._play_choice(answer):
                 return fault
-        return ""
+        return fault_of_choices(1, [self._read_choice(choice) for choice in submitted.choices])
+
+    def _read_choice(self, choice: play_service_pb2.WeightedMove) -> WeightedMove:
+        return WeightedMove(self._game.move_to_json(_CODEC.decode_move(choice.ugo)), choice.weight)
 
     def _play_choice(self, submitted: play_service_pb2.SubmitMove | play_service_pb2.WeightedMove) -> str:
         payload = submitted.WhichOneof("move")
@@ -117,6 +124,16 @@ class ScriptedMatch:
         )
         update.ugo.ParseFromString(bytes(_CODEC.encode_view(self._game.view(self._state, self.seat))))
         return update
+
+
+def _fault_of_shape(submitted: play_service_pb2.SubmitMove) -> str:
+    """Return why a server would call the item MALFORMED for its choices; empty if it would not."""
+    choices = submitted.choices
+    if choices and submitted.WhichOneof("move") is not None:
+        return "the item has a move and choices; it must have one of them"
+    if len(choices) > MOST_MIXED_CHOICES:
+        return f"a mixed move has at most {MOST_MIXED_CHOICES} choices; this has {len(choices)}"
+    return "the weight of a choice must be at least 1" if any(each.weight < 1 for each in choices) else ""
 
 
 class StreamSource(Protocol):
