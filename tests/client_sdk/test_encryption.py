@@ -27,6 +27,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.client import Client
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError
 from seatwise.link import dialing
+from seatwise.link.certificate import dates_of
 from seatwise.link.endpoint import resolve_endpoint
 from seatwise.link.security import Security
 from seatwise.remote import run_async
@@ -38,6 +39,7 @@ TOKEN = "very-secret-token"
 CA = identity(is_ca=True, subject="test CA")
 SERVER = identity(*HERE, signer=CA)
 SELF_SIGNED = identity("lan.example")
+EXPIRED = identity("lan.example", days=-1)
 SECONDS = 20
 
 
@@ -332,6 +334,56 @@ async def test_a_pinned_key_is_trusted_whatever_its_certificate_says(whose: Iden
         else:
             error = await failure_of(task)
             assert not isinstance(error, EncryptionError | UnavailableError)  # the server has answered
+
+
+@pytest.mark.parametrize("call", CALLERS.values(), ids=CALLERS)
+async def test_an_expired_certificate_with_the_pinned_key_is_explained(
+    call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC refuses it, and says neither why nor what to do: a bot tried for ever."""
+    monkeypatch.setenv("SEATWISE_TLS_PIN", EXPIRED.pin)
+    async with serving(credentials=EXPIRED.credentials()) as server:
+        error = await failure_of(call(f"https://{server.address}"))
+    ended = f"{EXPIRED.certificate.not_valid_after_utc:%F %T}"
+    assert isinstance(error, EncryptionError)
+    assert f"the certificate of https://{server.address} has expired: it was valid until {ended} UTC" in str(
+        error
+    )
+    assert "tell the operator to renew the certificate" in str(error)
+    assert "with the same key your pin still fits" in str(error)
+
+
+async def test_a_bot_that_plays_waits_until_an_expired_certificate_is_renewed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING, "seatwise")
+    renewed = identity("lan.example", key=EXPIRED.key)
+    order = in_turn(renewed, renewed, EXPIRED, renewed, renewed)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(credentials=order))
+        bot = attending(f"0.0.0.0:{port_of(server)}", tls_pin=EXPIRED.pin)
+        run = await stack.enter_async_context(bot)
+        first = await server.lobby()
+        await first.limit()
+        first.end()
+        await server.lobby()
+        assert "has expired: it was valid until" in caplog.text
+        assert not run.done()
+
+
+@pytest.mark.parametrize(
+    "whose", [EXPIRED, SELF_SIGNED, identity(days=9_000)], ids=["expired", "of now", "after 2049"]
+)
+def test_the_dates_of_a_certificate_are_read(whose: Identity) -> None:
+    certificate = whose.certificate
+    dates = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    assert dates_of(whose.der) == dates
+
+
+@pytest.mark.parametrize("port", ["65536", "9" * 5000])
+def test_a_port_that_does_not_exist_is_no_port(port: str) -> None:
+    with pytest.raises(ValueError, match="the highest is 65535"):
+        assert resolve_endpoint(f"https://localhost:{port}").port
 
 
 @pytest.mark.parametrize("call", CALLERS.values(), ids=CALLERS)

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
-from doubles.fake_server import ME, FakeServer, Lobby, Referee, serving, serving_web_sockets
+from doubles.fake_server import ME, OTHER, FakeServer, Lobby, Referee, serving, serving_web_sockets
 
 import seatwise
 from seatwise import errors
@@ -499,6 +499,60 @@ async def test_an_offer_of_a_match_that_is_over_makes_no_second_bot(server: Fake
         await lobby.offer("n")
         assert (await referee.sat()).match == "matches/n"
         assert [bot.match for bot in mine.made] == ["matches/m", "matches/n"]
+
+
+LIMITS = {"free_ms": {"card": 1000, "arrange": 1000}, "max_strikes": 3, "max_rejections": 3}
+OFFERED: dict[str, Any] = {
+    "match": "matches/good",
+    "seat": 1,
+    "epoch": 1,
+    "bots": [OTHER, ME],
+    "game": "games/ugo",
+    "commitment": bytes(32),
+    "time_control": LIMITS,
+}
+MALFORMED: dict[str, dict[str, Any]] = {
+    "no match": {"match": ""},
+    "a match that is no name": {"match": "good"},
+    "a match without a name": {"match": "matches/"},
+    "a match that moves the cursor": {"match": "matches/\x1b[2J"},
+    "a long match": {"match": "matches/" + "m" * 200},
+    "a negative seat": {"seat": -1},
+    "a seat that is too high": {"seat": 2},
+    "no bots": {"bots": []},
+    "a bot that is no name": {"bots": ["bots/\n", ME]},
+    "no game": {"game": ""},
+    "a game that is no name": {"game": "games/\n"},
+    "no commitment": {"commitment": b""},
+    "a long commitment": {"commitment": bytes(33)},
+    "no time control": {"time_control": None},
+    "no strikes": {"time_control": {**LIMITS, "max_strikes": 0}},
+    "a negative limit": {"time_control": {**LIMITS, "setup_ms": -1}},
+    "no free time": {"time_control": {**LIMITS, "free_ms": {"card\n": 0}}},
+    "no epoch": {"epoch": 0},
+    "a negative epoch": {"epoch": -1},
+    "an address over two lines": {"address": "a\n:1", "ws_address": "ws://a\n:1"},
+    "an address with a space": {"address": "a b:1", "ws_address": "ws://a b:1"},
+    "an address that is not ASCII": {"address": "\xfc:1", "ws_address": "ws://\xfc:1"},
+    "a long address": {"address": "a" * 70_000, "ws_address": "ws://" + "a" * 70_000},
+}
+"""Fields of an offer that are missing or wrong."""
+
+
+@pytest.mark.parametrize("wrong", MALFORMED.values(), ids=MALFORMED)
+async def test_a_malformed_offer_is_told_in_a_sentence_and_the_bot_goes_on(
+    server: FakeServer, caplog: pytest.LogCaptureFixture, wrong: dict[str, Any]
+) -> None:
+    async with running(bot_class(), server):
+        lobby = await server.lobby()
+        await lobby.offer_fields(**{**OFFERED, "match": "matches/bad", **at(server), **wrong})
+        await lobby.offer_fields(**OFFERED, **at(server))
+        assert (await (await server.referee()).sat()).match == "matches/good"
+    [told] = [each.message for each in caplog.records if each.levelno >= logging.WARNING]
+    assert told.startswith("the lobby has sent a malformed offer: ")
+    assert told.endswith("The seat is not taken; tell its operator")
+    assert told.isprintable()
+    assert len(told) < 500
 
 
 async def test_a_closed_seat_asks_for_the_last_word(

@@ -111,20 +111,25 @@ class Lobby(FakeStream):
         self, match: str = "m", seat: int = 0, epoch: int = 1, max_rejections: int = 10, **others: Any
     ) -> None:
         """Offers a seat."""
-        others = {"game": "games/ugo", "commitment": sha256(SEED).digest(), **others}
         bots = [OTHER, OTHER]
         bots[seat] = ME
-        message = lobby.SeatOffer(
-            match=f"matches/{match}",
-            seat=seat,
-            epoch=epoch,
-            bots=bots,
-            time_control=time_control_pb2.TimeControl(
-                free_ms={"card": 1000, "arrange": 1000}, max_strikes=3, max_rejections=max_rejections
-            ),
-            **others,
+        limits = time_control_pb2.TimeControl(
+            free_ms={"card": 1000, "arrange": 1000}, max_strikes=3, max_rejections=max_rejections
         )
-        await self.send(lobby.AttendResponse(offer=message))
+        fields: dict[str, Any] = {
+            "match": f"matches/{match}",
+            "seat": seat,
+            "epoch": epoch,
+            "bots": bots,
+            "time_control": limits,
+            "game": "games/ugo",
+            "commitment": sha256(SEED).digest(),
+        }
+        await self.offer_fields(**{**fields, **others})
+
+    async def offer_fields(self, **fields: Any) -> None:
+        """Offers a seat in a message of these fields."""
+        await self.send(lobby.AttendResponse(offer=lobby.SeatOffer(**fields)))
 
     async def close(self, match: str = "m", seat: int = 0) -> None:
         """The seat is the bot's no longer."""

@@ -3334,6 +3334,27 @@ FAULTS: tuple[Fault, ...] = (
         (f"{ENCRYPTION}::test_nobody_slips_in_between_the_look_at_the_key_and_the_dial",),
     ),
     Fault(
+        "a pinned certificate that has expired is left to gRPC",
+        f"{LINK}/dialing.py",
+        "        _check_dates(endpoint, certificate)\n",
+        "",
+        (f"{ENCRYPTION}::test_an_expired_certificate_with_the_pinned_key_is_explained",),
+    ),
+    Fault(
+        "a malformed offer ends the bot",
+        f"{LINK}/bot_session.py",
+        "except MalformedOffer as error:",
+        "except BlockingIOError as error:",
+        ("tests/client_sdk/test_link.py::test_a_malformed_offer_is_told_in_a_sentence_and_the_bot_goes_on",),
+    ),
+    Fault(
+        "an offer of a seat that no bot has is taken",
+        "client_sdk/seatwise/codec/offer.py",
+        "if not 0 <= message.seat < len(message.bots):",
+        "if message.seat < 0:",
+        ("tests/client_sdk/test_link.py::test_a_malformed_offer_is_told_in_a_sentence_and_the_bot_goes_on",),
+    ),
+    Fault(
         "a bot that plays is ended by a certificate that is not trusted",
         f"{LINK}/lobby_link.py",
         "                if not self._bot:\n                    raise",

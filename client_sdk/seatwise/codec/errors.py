@@ -9,3 +9,7 @@ class MalformedMove(ValueError):
 
 class MalformedView(ValueError):
     """The message is no view of this game. A newer referee may have sent it."""
+
+
+class MalformedOffer(ValueError):
+    """The message is no offer of a seat. The text says which field is wrong."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from seatwise.codec.errors import MalformedOffer
 from seatwise.codec.time_control import decode_time_control
 from seatwise.offer import Offer
 from seatwise.v1 import lobby_service_pb2
 from seatwise_referee.game import Options, Seat
+from seatwise_referee.time_control import BadTimeControl, TimeControl
 
 _MOST_DIGITS = 12
 """The most digits of a number. Longer values stay text, because Python reads very long numbers slowly."""
+_COMMITMENT_BYTES = 32
+_LONGEST_SHOWN_NAME = 200
+"""The most characters of a name in an offer. Names are shown, so all of them must be printable."""
 
 
 def encode_options(options: Options) -> dict[str, str]:
@@ -30,13 +35,50 @@ def _parse_value(text: str) -> int | str:
 
 
 def decode_offer(message: lobby_service_pb2.SeatOffer) -> Offer:
-    """Return the offer as the bot sees it, without the address of the referee and the epoch."""
+    """Return the offer as the bot sees it, without the address of the referee and the epoch.
+
+    Raises `MalformedOffer` if a field is missing or wrong.
+    """
+    _check_names(message)
+    if not 0 <= message.seat < len(message.bots):
+        raise MalformedOffer(f"seat is {message.seat}, and {len(message.bots)} bots are named")
+    if message.epoch < 1:
+        raise MalformedOffer(f"epoch is {message.epoch}; it must be at least 1")
+    if len(message.commitment) != _COMMITMENT_BYTES:
+        raise MalformedOffer(f"commitment has {len(message.commitment)} bytes, not {_COMMITMENT_BYTES}")
     return Offer(
         match=message.match,
         seat=Seat(message.seat),
         game=message.game.removeprefix("games/"),
         bots=tuple(message.bots),
         options=decode_options(message.options),
-        time_control=decode_time_control(message.time_control),
+        time_control=_decode_limits(message),
         commitment=message.commitment,
     )
+
+
+def _check_names(message: lobby_service_pb2.SeatOffer) -> None:
+    """Raise `MalformedOffer` for a name that is missing, too long or not printable."""
+    _check_name("match", message.match, "matches/")
+    _check_name("game", message.game, "games/")
+    for bot in message.bots:
+        _check_name("bots", bot, "bots/")
+
+
+def _check_name(field: str, name: str, prefix: str) -> None:
+    is_name = (
+        name.startswith(prefix) and len(prefix) < len(name) <= _LONGEST_SHOWN_NAME and name.isprintable()
+    )
+    if not is_name:
+        raise MalformedOffer(
+            f"{field} has {name[:_LONGEST_SHOWN_NAME]!a}, which is no name that begins with {prefix}"
+        )
+
+
+def _decode_limits(message: lobby_service_pb2.SeatOffer) -> TimeControl:
+    if not message.HasField("time_control"):
+        raise MalformedOffer("time_control is missing")
+    try:
+        return decode_time_control(message.time_control)
+    except BadTimeControl as error:
+        raise MalformedOffer(f"time_control: {str(error)[:_LONGEST_SHOWN_NAME]}") from None

@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable
 
-from seatwise.errors import SeatwiseError, ServerFullError
+from seatwise.errors import EncryptionError, SeatwiseError, ServerFullError
 
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 5.0
@@ -55,6 +55,8 @@ class Retry:
         self._backoff = backoff or Backoff()
         self._up_since: float | None = None
         self._down_since: float | None = None
+        self._is_encryption_told = False
+        """Whether a failure of the encryption was logged since the link went down."""
 
     def note_success(self) -> None:
         """Note that something was received, so the link works."""
@@ -69,6 +71,12 @@ class Retry:
         now = asyncio.get_running_loop().time()
         if self._up_since is not None or self._down_since is None:
             self._note_failure(now, error)
+            self._is_encryption_told = isinstance(error, EncryptionError)
+        elif isinstance(error, EncryptionError) and not self._is_encryption_told:
+            self._is_encryption_told = (
+                True  # it does not mend itself, so it is told even in the middle of an outage
+            )
+            log.warning("%s: %s", self._name, error)
         delay_s = self._backoff.next_s(error)
         log.debug("%s: %s; next try in %.2f s", self._name, error, delay_s)
         await asyncio.sleep(delay_s)

@@ -10,11 +10,15 @@ from inspect import isawaitable
 from typing import Any
 
 from seatwise.bot import BotFactory
+from seatwise.codec.errors import MalformedOffer
+from seatwise.codec.offer import decode_offer
 from seatwise.errors import BotFailedError, WrongGameError
+from seatwise.link.endpoint import check_offered_address
 from seatwise.link.lobby_link import LobbyLink
 from seatwise.link.referee_link import RefereeLink, SeatKey
 from seatwise.link.seat_session import SeatSession
 from seatwise.link.wire import Wire
+from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.summary import RunTotals, Summary
 from seatwise.v1.lobby_service_pb2 import SeatClosed, SeatOffer
@@ -143,27 +147,36 @@ class BotSession:
 
     # Messages of the lobby
 
-    def _handle_offer(self, offer: SeatOffer) -> None:
+    def _handle_offer(self, message: SeatOffer) -> None:
+        """Take the seat that is offered. An offer that cannot be one is logged, and the run goes on without that seat."""
+        try:
+            offer = decode_offer(message)
+            address = self._wire.address_in(message)
+            check_offered_address(address)
+        except MalformedOffer as error:
+            log.error(
+                "the lobby has sent a malformed offer: %s. The seat is not taken; tell its operator",
+                error,
+            )
+        else:
+            self._follow_offer(offer, message.epoch, address)
+
+    def _follow_offer(self, offer: Offer, epoch: int, address: str) -> None:
         key = (offer.match, offer.seat)
         seen = self._epochs.get(offer.match, 0)
-        if offer.epoch < seen or key in self._past:
+        if epoch < seen or key in self._past:
             return
-        address = self._wire.address_in(offer)
         if not address:
-            log.error(
-                "%s: its referee at %s takes no WebSockets; connect by gRPC instead",
-                offer.match,
-                offer.address,
-            )
+            log.error("%s: its referee takes no WebSockets; connect by gRPC instead", offer.match)
             return
-        self._epochs[offer.match] = offer.epoch
+        self._epochs[offer.match] = epoch
         seat = self._seats.get(key)
         if seat is None:
-            seat = self._take_seat(offer, key)
-        elif offer.epoch == seat.epoch:
+            seat = self._take_seat(offer, epoch)
+        elif epoch == seat.epoch:
             return  # the lobby repeats all offers over each new link
         if seat is not None:
-            seat.epoch = offer.epoch
+            seat.epoch = epoch
             seat.move_to(self._link_to(address))
 
     def _handle_seat_closed(self, closed: SeatClosed) -> None:
@@ -171,13 +184,13 @@ class BotSession:
         if seat is not None:
             self._start_task(seat.wait_for_last_word())
 
-    def _take_seat(self, offer: SeatOffer, key: SeatKey) -> SeatSession | None:
-        game = offer.game.removeprefix("games/")
-        if game != self._plan.game:
-            told = f"{offer.match} is a match of {game!r}, and this bot plays {self._plan.game!r}"
+    def _take_seat(self, offer: Offer, epoch: int) -> SeatSession | None:
+        if offer.game != self._plan.game:
+            told = f"{offer.match} is a match of {offer.game!r}, and this bot plays {self._plan.game!r}"
             self._fail_session(WrongGameError(f"{told}: attend queues of its game only"))
             return None
-        seat = self._seats[key] = SeatSession(offer, self._plan.factory, self._epochs)
+        seat = SeatSession(offer, epoch, self._plan.factory, self._epochs)
+        self._seats[seat.key] = seat
         self._empty.clear()
         self._start_task(self._play_seat(seat))
         self._adjust_limit()

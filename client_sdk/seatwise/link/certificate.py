@@ -1,4 +1,4 @@
-"""Reads two facts from a certificate: the fingerprint of its key, and its names.
+"""Reads three facts from a certificate: the fingerprint of its key, its names, and its dates.
 
 This is a walk over the few fields that come before (RFC 5280, section 4.1). It judges nothing: the TLS library does.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ PIN_PREFIX = "sha256//"
 
 _DIGEST_BYTES = 32
 _CONSTRUCTED = 0x30
+_UTC_TIME = 0x17
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _DNS_NAME, _IP_ADDRESS = 0x82, 0x87
 _COMMON_NAME, _ALTERNATIVE_NAMES = b"\x55\x04\x03", b"\x55\x1d\x11"
@@ -74,6 +76,20 @@ def names_of(certificate: bytes) -> list[str]:
                     elif name.tag == _IP_ADDRESS:
                         addresses.append(str(ip_address(name.content)))
     return names + addresses or list(_common_names(fields[4]))
+
+
+def dates_of(certificate: bytes) -> tuple[datetime, datetime]:
+    """Return the first and the last moment at which the certificate is valid. Raises `ValueError` if they cannot be read."""
+    first, last, *_ = map(_parse_time, _inner_values(_certificate_fields(certificate)[3]))
+    return first, last
+
+
+def _parse_time(value: _Value) -> datetime:
+    """Return a date of a certificate. One with two digits for the year is from 1950 to 2049 (RFC 5280, section 4.1.2.5)."""
+    text = value.content.decode("ascii")
+    if value.tag == _UTC_TIME:
+        text = ("19" if text >= "50" else "20") + text
+    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
 
 
 def _common_names(subject: _Value) -> Iterator[str]:

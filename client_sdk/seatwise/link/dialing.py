@@ -10,6 +10,7 @@ import asyncio
 import re
 import socket
 import ssl
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import grpc
 
 from seatwise.bot_errors import UsageError
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError
-from seatwise.link.certificate import format_pin, key_digest, names_of
+from seatwise.link.certificate import dates_of, format_pin, key_digest, names_of
 from seatwise.link.endpoint import Endpoint
 from seatwise.link.security import Security
 
@@ -89,6 +90,7 @@ def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
         certificate = _fetch_certificate(endpoint, security)
         digest, names = _read_certificate(endpoint, certificate)
         _check_pin(endpoint, security, digest)
+        _check_dates(endpoint, certificate)
         roots = ssl.DER_cert_to_PEM_cert(certificate).encode()
         options += _name_override(endpoint, names)
     return Dial(endpoint.target, grpc.ssl_channel_credentials(roots, key, shown), options)
@@ -171,6 +173,16 @@ def _check_pin(endpoint: Endpoint, security: Security, digest: bytes) -> None:
         raise EncryptionError(not_pinned(endpoint, digest))
 
 
+def _check_dates(endpoint: Endpoint, certificate: bytes) -> None:
+    """Raise `EncryptionError` for a certificate that is not valid now: gRPC would refuse it, and not say why."""
+    try:
+        first, last = dates_of(certificate)
+    except ValueError as error:
+        raise EncryptionError(f"the certificate of {endpoint.address} cannot be read: {error}") from error
+    if not first <= datetime.now(UTC) <= last:
+        raise EncryptionError(out_of_date(endpoint, first, last))
+
+
 def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:
     """Return the option with a name that fits the certificate. The key identifies the server, but gRPC compares names too."""
     if not names or endpoint.host in names or f"*.{endpoint.host.partition('.')[2]}" in names:
@@ -220,6 +232,19 @@ def not_pinned(endpoint: Endpoint, digest: bytes) -> str:
     return (
         f"{endpoint.address} has the key {format_pin(digest)}, which is not pinned: either its operator has a new key "
         "and tells you so, or another server answers in its place"
+    )
+
+
+def out_of_date(endpoint: Endpoint, first: datetime, last: datetime) -> str:
+    """Return the message for a server whose certificate is valid at another time than now."""
+    now = datetime.now(UTC)
+    wrong = (
+        f"has expired: it was valid until {last:%F %T}" if now > last else f"is valid only from {first:%F %T}"
+    )
+    return (
+        f"the certificate of {endpoint.address} {wrong} UTC, and this machine's clock says {now:%F %T} UTC. If the clock is "
+        "right, tell the operator to renew the certificate (seatwise serve --tls auto does so by itself); with the "
+        "same key your pin still fits"
     )
 
 

@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from seatwise.codec.errors import MalformedOffer
 from seatwise.errors import EncryptionError
 
 HTTPS_PORT = 443
@@ -26,6 +27,10 @@ PLAIN_WEB_PORT = 80
 
 REST_PREFIX = "rest+"
 """Before http:// or https://: bots play by plain HTTP."""
+
+_LONGEST_OFFERED = 300
+"""The most characters of a referee's address in an offer."""
+_HIGHEST_PORT = 65535
 
 _SCHEME = re.compile(r"(https?|wss?)://(.*)", re.IGNORECASE | re.DOTALL)
 _WEB_SOCKETS = ("ws", "wss")
@@ -55,7 +60,10 @@ class Endpoint:
     def port(self) -> int:
         """The port. Raises `ValueError` as `host` does."""
         usual = PLAIN_WEB_PORT if self.is_web_socket and not self.is_encrypted else HTTPS_PORT
-        return int(_split_target(self.target)[1] or usual)
+        port = int(_split_target(self.target)[1][:6] or usual)
+        if port > _HIGHEST_PORT:
+            raise ValueError(f"{self.address} has the port {port}; the highest is {_HIGHEST_PORT}")
+        return port
 
     @property
     def is_web_socket(self) -> bool:
@@ -131,6 +139,13 @@ def refuse_clear_text(endpoint: Endpoint, token: str, *, insecure: bool) -> None
     raise EncryptionError(
         f"the token would travel in clear to {endpoint.address}: write {endpoint.with_scheme(is_encrypted=True)}, or {allow}"
     )
+
+
+def check_offered_address(address: str) -> None:
+    """Raise `MalformedOffer` if this cannot be the address of a referee: gRPC would refuse to send it on."""
+    is_text = address.isascii() and address.isprintable() and " " not in address
+    if not is_text or len(address) > _LONGEST_OFFERED:
+        raise MalformedOffer(f"address is {address[:_LONGEST_OFFERED]!a}, which is no address")
 
 
 def _split_scheme(address: str) -> tuple[str, str]:

@@ -17,7 +17,6 @@ from uuid import uuid4
 from seatwise.bot import BotFactory
 from seatwise.bot_errors import BadAnswerError
 from seatwise.codec import MalformedView
-from seatwise.codec.offer import decode_offer
 from seatwise.codec.result import decode_match_ended
 from seatwise.kits import find_server_kit
 from seatwise.link import answer_times
@@ -26,8 +25,8 @@ from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
 from seatwise.link.question_loop import QuestionLoop
 from seatwise.link.race_layouts import RaceLayouts
 from seatwise.link.referee_link import RefereeLink, SeatKey
+from seatwise.offer import Offer
 from seatwise.result import Result
-from seatwise.v1.lobby_service_pb2 import SeatOffer
 from seatwise.v1.play_service_pb2 import (
     MatchEnded,
     MoveAccepted,
@@ -54,13 +53,13 @@ log = logging.getLogger("seatwise")
 class SeatSession:
     """The session of a bot in one seat."""
 
-    def __init__(self, message: SeatOffer, factory: BotFactory, epochs: dict[str, int]) -> None:
-        self.offer = decode_offer(message)
+    def __init__(self, offer: Offer, epoch: int, factory: BotFactory, epochs: dict[str, int]) -> None:
+        self.offer = offer
         self._kit = find_server_kit(self.offer.game)
         self.place = f"{self.offer.match} seat {self.offer.seat}"
         """Match and seat, for the log."""
         self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move, self._resign_match)
-        self.epoch = message.epoch
+        self.epoch = epoch
         """The epoch of the newest offer."""
         self.moves = 0
         """Number of accepted moves."""

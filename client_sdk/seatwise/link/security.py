@@ -38,7 +38,7 @@ class Security:
     insecure: bool = False
     """Whether a token may travel in clear to another machine."""
     pins: frozenset[bytes] = frozenset()
-    """SHA-256 of the keys that a server may have. If there are any, the name, the CA and the dates of its certificate do not count."""
+    """SHA-256 of the keys that a server may have. If there are any, the name and the CA of its certificate do not count."""
     ca: str = ""
     """The PEM file with the CAs to trust; empty means those that gRPC trusts."""
     cert: str = ""
