@@ -40,6 +40,5 @@ def test_a_load_plays_on_a_server(processes: Any, script: str, args: tuple[Any, 
             while "rate" not in heard:  # the patient one says more, and waits for us
                 load.tell()
                 heard = load.hear()
-            load.tell()
     assert heard["rate"] > 0
     assert not heard["rejections"]

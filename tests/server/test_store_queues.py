@@ -129,8 +129,8 @@ async def test_an_old_proposal_is_adopted_by_one_only(store: Store) -> None:
     made = await store.queues.propose_first("casual", 1, 0, "matches/1")
     assert made
     assert await store.queues.adopt_proposal("casual", "matches/1", 60_000) is None
-    await asyncio.sleep(0.03)
-    adopted = [await store.queues.adopt_proposal("casual", "matches/1", 20) for _ in range(2)]
+    await asyncio.sleep(0.6)
+    adopted = [await store.queues.adopt_proposal("casual", "matches/1", 500) for _ in range(2)]
     assert adopted[0]
     assert (adopted[0].entries, adopted[1]) == (made.entries, None)
     assert await store.queues.adopt_proposal("casual", "matches/other", 0) is None
