@@ -310,7 +310,7 @@ async def test_a_league_has_a_verdict_and_cells_that_lead_to_its_matches(http_ho
         attending = [await bot.attend() for bot in bots]
         matches = [await play_counted(http_house, bots, attending, "leagues/page") for _ in range(2)]
         page = await page_with_links(http, "/leagues/page", {f"/{match}" for match in matches})
-        assert re.search(r"entrant[01] leads|share the first place", page.text)
+        assert re.search(r"entrant[01] leads|share the first rank", page.text)
         cells = [link for link in page.links if link.startswith("/leagues/page/matches?")]
         assert len(cells) == 2
         assert {f"/{match}" for match in matches} <= check_page(await http.get(cells[0])).links
