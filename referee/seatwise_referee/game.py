@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NewType, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, NewType, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 Seat = NewType("Seat", int)
 """A place at the table: counted from 0, clockwise."""
@@ -205,6 +205,18 @@ class ListsLegalMoves(Protocol[StateInT, MoveOutT]):
 
         Where there are too many to list, these are some of them, likely ones first.
         """
+        ...
+
+
+@runtime_checkable
+class ChecksChoices(Protocol[StateInT]):
+    """A game whose moves may take long to play. It checks the choices of a mixed move without playing them.
+
+    The referee plays each choice of any other game, to see whether it is legal.
+    """
+
+    def check_choice(self, state: StateInT, seat: Seat, move: Any) -> None:
+        """Raise `IllegalMove` unless this seat may have the move among its choices in this state."""
         ...
 
 

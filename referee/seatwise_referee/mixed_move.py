@@ -10,6 +10,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from seatwise_referee.game import ChecksChoices
 from seatwise_referee.shuffle import deal_seed
 from seatwise_referee.weighted_draw import draw_index
 
@@ -61,6 +62,13 @@ def _checked_weight(weight: Any) -> int:
     if type(weight) is not int or not 1 <= weight <= MOST_CHOICE_WEIGHT:
         raise ValueError(f"the weight {weight!r}: a weight is a whole number from 0 to {MOST_CHOICE_WEIGHT}")
     return weight
+
+
+def check_choices(game: Any, state: Any, seat: Seat, moves: Iterable[Any]) -> None:
+    """Check that the seat may have each of these moves among its choices. Raises `IllegalMove`."""
+    check = game.check_choice if isinstance(game, ChecksChoices) else game.play
+    for move in moves:
+        check(state, seat, move)
 
 
 def draw_choice(

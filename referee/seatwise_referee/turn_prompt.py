@@ -9,7 +9,7 @@ from seatwise_referee.effects import AcceptMove
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Prompt, Seat
 from seatwise_referee.journal import DefaultReason, Moved, WeightedMove, fault_of_choices, with_choices
-from seatwise_referee.mixed_move import MixedMove, draw_choice
+from seatwise_referee.mixed_move import MixedMove, check_choices, draw_choice
 from seatwise_referee.prompt_clock import PromptClock
 
 
@@ -67,7 +67,7 @@ class TurnPrompt:
         Raises `IllegalMove` if any choice is illegal, or they may not be together, before anything is drawn.
         """
         decision, position = self._decision, self._decision.position
-        states = [decision.game.play(position.state, seat, move) for move, _ in mixed.choices]
+        check_choices(decision.game, position.state, seat, [move for move, _ in mixed.choices])
         written = tuple(
             WeightedMove(decision.game.move_to_json(move), weight) for move, weight in mixed.choices
         )
@@ -75,7 +75,8 @@ class TurnPrompt:
             raise IllegalMove(fault)
         weights = [choice.weight for choice in written]
         index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)
-        return mixed.choices[index][0], states[index], written
+        drawn = mixed.choices[index][0]
+        return drawn, decision.game.play(position.state, seat, drawn), written
 
     def decide_due(self, now: int) -> int | None:
         """Play for seats whose time is over. Returns when the match moves on; `None` if no seat is late."""

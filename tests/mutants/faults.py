@@ -126,8 +126,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a draw that always takes the first choice",
         TURN_PROMPT,
-        "        weights = [choice.weight for choice in written]\n        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)\n        return mixed.choices[index][0], states[index], written\n",
-        "        weights = [choice.weight for choice in written]\n        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)\n        return mixed.choices[0][0], states[0], written\n",
+        "        weights = [choice.weight for choice in written]\n        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)\n        drawn = mixed.choices[index][0]\n",
+        "        weights = [choice.weight for choice in written]\n        index = draw_choice(decision.setup, position.nonces, seat, prompt.number, weights)\n        drawn = mixed.choices[0][0]\n",
         (MIXED_MOVES,),
     ),
     Fault(
@@ -147,7 +147,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a choice that is not drawn may be illegal in a record",
         f"{VERIFY}/replay.py",
-        "        for choice in entry.choices:\n            self._play_move(self._position.state, entry.seat, choice.move, entry.seq)\n",
+        "        for choice in entry.choices:\n            self._check_choice(entry, choice.move)\n",
         "",
         (MIXED_MOVES,),
     ),

@@ -142,6 +142,22 @@ def test_games_from_outside_take_mixed_moves_too(monkeypatch: pytest.MonkeyPatch
         assert verify_line(line).fault is None
 
 
+def test_no_code_of_an_author_runs_for_choices_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 64 slow steps in one move a bot could have had the process killed, and its match voided."""
+    played: list[Any] = []
+
+    class Counted(Highest):
+        name = "counted"
+
+        def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+            played.append(move)
+            return super().play_move(state, move, chance)
+
+    use_game(monkeypatch, Counted)
+    results = seatwise.play([Decides, Decides], game="counted", matches=1, seed=1)
+    assert len(played) == sum(standing.moves for standing in results.standings) > 0
+
+
 BOT = """
 import sys, seatwise
 class Evenly(seatwise.Bot):

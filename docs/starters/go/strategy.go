@@ -9,7 +9,7 @@ import (
 
 // choose answers a prompt of UGO!: it plays the highest card, and lays the highest on top.
 //
-// This is the place for your own ideas. // It runs beside the streams, so it may take as long as the clock allows.
+// This is the place for your own ideas. It runs beside the streams, so it may take as long as the clock allows.
 func choose(pace string, view *ugov1.View) *ugov1.Move {
 	if pace == "arrange" {
 		rising := slices.SortedFunc(slices.Values(view.WonCards), byValue)

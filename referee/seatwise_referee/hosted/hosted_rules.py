@@ -166,6 +166,12 @@ class HostedRules:
         """
         return guard_call(f"{self.name}: a step", lambda: self._play(state, seat, move))
 
+    def check_choice(self, state: HostedState, seat: Seat, move: Any) -> None:
+        """See `ChecksChoices`. A choice is one of the listed moves: to find out runs none of the author's code."""
+        listed = state.views[seat].legal if seat in state.asked_seats else ()
+        if not isinstance(move, HostedMove) or move.text not in listed:
+            raise IllegalMove("a choice of a mixed move must be one of the legal moves that the view lists")
+
     def _play(self, state: HostedState, seat: Seat, move: HostedMove) -> HostedState:
         self._require_legal(state, seat, move)
         if state.number > self._game.most_moves:

@@ -24,6 +24,7 @@ from seatwise_referee.journal import (
     Sat,
     TakenOver,
 )
+from seatwise_referee.mixed_move import check_choices
 from seatwise_referee.position import Position, SeatState, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_referee.verify.charges import check_charge, check_in_time
@@ -117,8 +118,15 @@ class RecordReplay:
         state = self._check_moved(entry, is_required)
         check_draw(entry, self._setup, self._position.nonces)
         for choice in entry.choices:
-            self._play_move(self._position.state, entry.seat, choice.move, entry.seq)
+            self._check_choice(entry, choice.move)
         return state
+
+    def _check_choice(self, entry: DrawnMove, move: Json) -> None:
+        try:
+            read = self._game.move_from_json(move)
+            check_choices(self._game, self._position.state, entry.seat, [read])
+        except ValueError as error:
+            raise BadRecord(f"seat {entry.seat} may not {quote_value(move)}: {error}", entry.seq) from None
 
     def _check_defaulted(self, entry: Defaulted, is_required: bool) -> Any:
         question = question_of(self._question, entry)
