@@ -21,7 +21,7 @@ from doubles.virtual import in_virtual_time
 import seatwise
 from seatwise import bot_errors, errors, remote
 from seatwise.link import bot_session, question_loop, seat_session
-from seatwise.link.lobby_link import LAST_OFFERS_S
+from seatwise.link.lobby_link import LAST_OFFERS_S, UNCONFIRMED_S
 from seatwise.link.wire import GrpcWire
 from seatwise.remote import run, run_async
 
@@ -144,6 +144,42 @@ async def test_it_stays_until_the_seats_that_were_announced_are_offered(server: 
     lobby.pending_seats = 0
     await lobby.welcome(0)
     assert (await task).matches == 2
+
+
+async def test_it_stays_while_a_connected_lobby_cannot_confirm_the_limit(server: FakeServer) -> None:
+    task = start(server, matches=1, max_matches=2)
+    lobby = await server.lobby()
+    assert await lobby.limit() == 1
+    lobby.can_confirm = False  # its store is away, and may have paired the bot before
+    await lobby.offer("a")
+    assert await lobby.limit() == 0
+    referee = await server.referee()
+    await referee.sat()
+    await referee.finish(match="a")
+    left, _ = await asyncio.wait([task], timeout=2 * LAST_OFFERS_S)  # one that does not wait leaves at once
+    assert not left
+    await lobby.offer("b")
+    await lobby.welcome(0)
+    await referee.sat()
+    await referee.finish(match="b")
+    assert (await task).matches == 2
+
+
+async def test_it_does_not_stay_for_a_lobby_that_has_gone(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = start(server, matches=1)
+    lobby = await server.lobby()
+    assert await lobby.limit() == 1
+    monkeypatch.setattr(Lobby, "can_confirm", False)
+    await lobby.offer("a")
+    assert await lobby.limit() == 0
+    referee = await server.referee()
+    await referee.sat()
+    await referee.finish(match="a")
+    lobby.end("UNAVAILABLE", "SERVER_STOPPING")
+    async with asyncio.timeout(UNCONFIRMED_S / 2):
+        assert (await task).matches == 1
 
 
 async def test_one_line_for_each_match(server: FakeServer, caplog: pytest.LogCaptureFixture) -> None:

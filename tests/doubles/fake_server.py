@@ -92,9 +92,12 @@ class Lobby(FakeStream):
 
     pending_seats = 0
     """What the next welcomes say."""
+    can_confirm = True
+    """Whether it confirms limits, which it cannot while its store is away."""
 
     async def _taken(self, request: Any) -> Any:
-        await self.welcome(request.max_matches)
+        if self.can_confirm:
+            await self.welcome(request.max_matches)
         return [request]
 
     async def welcome(self, max_matches: int) -> None:

@@ -2748,6 +2748,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_store_no_shows.py",),
     ),
     Fault(
+        "no-shows: a bot that no lobby told of its seat of a ladder is absent",
+        "server/seatwise_server/play/delivery.py",
+        "in zip(absent, knew, strict=True) if bot_knew]",
+        "in zip(absent, knew, strict=True)]",
+        ("tests/server/test_delivery.py",),
+    ),
+    Fault(
+        "no-shows: the end of a match leaves its note of a seat of a ladder",
+        f"{SCRIPTS}/seat_release.lua",
+        "redis.call('HDEL', KEYS[5], ARGV[1])\n",
+        "",
+        ("tests/server/test_delivery.py",),
+    ),
+    Fault(
+        "a bot that drains leaves a connected lobby that cannot confirm it yet",
+        "client_sdk/seatwise/link/lobby_link.py",
+        "until = max(self._drained_at, self._linked_drained_at) if self._is_linked else self._drained_at",
+        "until = self._drained_at",
+        ("tests/client_sdk/test_run.py",),
+    ),
+    Fault(
         "no-shows: a bot is put back behind those who came later",
         f"{SCRIPTS}/queue_return.lua",
         "'LT'",

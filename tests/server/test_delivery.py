@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +14,11 @@ from redis.asyncio import Redis
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical_json, encode_entry
-from seatwise_server.play.delivery import Delivery, end_of
+from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.match_claims import MatchClaims
+from seatwise_server.play.no_shows import MissedSeats
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import AppendResult, Attendance, Flusher, Job, Store, keys
+from seatwise_server.store import AppendResult, Attendance, Flusher, Job, SeatOf, Store, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.client import Argument, RedisClient
 from seatwise_server.store.redis.scripts import script_named
@@ -187,6 +188,77 @@ async def test_a_void_match_never_counts(store: Store) -> None:
     assert (end.state, end.message.void_reason) == ("VOIDED", "ABANDONED")
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     await check_all_is_done(store, it, count=0)
+
+
+async def unseated(store: Store) -> tuple[Desk, MatchEnd, int]:
+    """A match of a ladder that is void because the first of its bots, which attends, did not sit down."""
+    it = desk(1, size=1)
+    it.setup = replace(it.setup, competition=LADDER)
+    it.match.setup = it.setup
+    it.sit(1)
+    it.now = it.setup.time_control.setup_ms
+    it.tick()
+    bot = it.setup.bots[0]
+    await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, (LADDER,)), 60_000)
+    await store.seats.reserve_all(it.setup.match, [(bot, 0)], is_ladder=True)
+    await store.seats.put_offer(bot, it.setup.match, 0, 1, b"offer")
+    end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
+    assert end.message.void_reason == "TOO_FEW_SAT"
+    return it, end, await store.journal.claim_match(it.setup.match, "a", 0)
+
+
+async def lose_lobby(store: Store, bot: str) -> None:
+    """The lobby of the bot was killed."""
+    await store.client.call("UNLINK", keys.bot_attendance(bot))
+
+
+async def leave(store: Store, bot: str) -> None:
+    """The bot hangs up."""
+    await store.attendances.remove_attendance(bot, "one", by_itself=True)
+
+
+@pytest.mark.parametrize(
+    ("is_told", "after", "is_noted"),
+    [
+        (True, None, True),
+        (False, None, False),
+        (True, leave, True),
+        (False, leave, True),  # it was offered the seat a moment before
+        (True, lose_lobby, False),
+        (False, lose_lobby, False),
+    ],
+)
+async def test_who_was_not_told_of_its_seat_of_a_ladder_is_not_absent(
+    store: Store, is_told: bool, after: Callable[[Store, str], Awaitable[None]] | None, is_noted: bool
+) -> None:
+    it, end, epoch = await unseated(store)
+    bot = it.setup.bots[0]
+    if is_told:
+        assert await store.no_shows.note_told(bot, [SeatOf(it.setup.match, 0)]) == 1
+    if after:
+        await after(store, bot)
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
+    events = await store.ladders.read_events(LADDER)
+    assert [event.absent for event in events] == ([(bot,)] if is_noted else [])
+    assert await store.client.call("EXISTS", keys.bot_ladder_seats(bot)) == 0
+
+
+async def test_who_is_told_too_late_of_its_seat_of_a_ladder_is_not_absent(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it, end, epoch = await unseated(store)
+    monkeypatch.setattr(no_shows, "LATE_MS", -1)
+    assert await store.no_shows.note_told(it.setup.bots[0], [SeatOf(it.setup.match, 0)]) == 0
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
+    assert await store.ladders.read_events(LADDER) == []
+
+
+async def test_a_referee_that_died_in_the_set_up_excuses_the_absent(store: Store) -> None:
+    it, end, epoch = await unseated(store)
+    await store.no_shows.note_told(it.setup.bots[0], [SeatOf(it.setup.match, 0)])
+    excused = replace(end, absence=MissedSeats(end.absence.seats, is_excused=True))
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", excused)
+    assert await store.ladders.read_events(LADDER) == []
 
 
 async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None:

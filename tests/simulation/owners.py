@@ -95,7 +95,7 @@ class OwnerChecks:
             return
         name = _SCRIPTS.get(command[1])
         if name == RESERVE and answer == RESERVED and (owner := self._of_seats.get(command[3])):
-            self._check_seat(owner, command[7].decode().rpartition("/")[0])
+            self._check_seat(owner, command[3 + int(command[2])].decode().rpartition("/")[0])
         elif name in (OPEN, ROOM) and (owner := self._owners.get(command[3])):
             self._saw_answer(owner, answer if name == ROOM else _AS_ROOM.get(answer, (1, 1)))
 

@@ -124,7 +124,7 @@ class Lots(random.Random):
 
     def seat(self) -> list[Any]:
         seats, offers, at = keys.bot_seats(BOT), keys.bot_offers(BOT), keys.bot_attendance(BOT)
-        untaken, missed = keys.bot_untaken(BOT), keys.bot_no_shows(BOT)
+        untaken, missed, ladder = keys.bot_untaken(BOT), keys.bot_no_shows(BOT), keys.bot_ladder_seats(BOT)
         seat, attends = f"m/{self.randint(0, 2)}", self.choice(["one", "two"])
         return self.choice(
             (
@@ -132,18 +132,33 @@ class Lots(random.Random):
                     "attend", [at], "lobby", attends, 2, "casual", 10**6, "channel", BOT, self.randint(1, 3)
                 ),
                 self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6, self.randint(1, 3)),
-                self.script("attend_leave", [at, untaken], attends, self.choice(["1", ""]), 10**6),
-                self.script("seat_reserve", [seats, at, untaken, missed], seat, self.choice(["1", ""])),
+                self.script("attend_leave", [at, untaken, ladder], attends, self.choice(["1", ""]), 10**6),
+                self.script(
+                    "seat_reserve",
+                    [seats, at, untaken, missed, ladder],
+                    seat,
+                    self.choice(["1", "ladder", ""]),
+                ),
                 self.script(
                     "seat_room", [seats, at, untaken, missed], self.choice(["", "casual", "other"]), "1"
                 ),
                 self.script(
-                    "seat_release", [seats, offers, untaken, keys.bot_registration(BOT)], seat, "channel", BOT
+                    "seat_release",
+                    [seats, offers, untaken, keys.bot_registration(BOT), ladder],
+                    seat,
+                    "channel",
+                    BOT,
                 ),
                 self.script(
-                    "offer_put", [offers, seats, untaken], seat, self.randint(1, 3), "offer", "channel", BOT
+                    "offer_put",
+                    [offers, seats, untaken, ladder],
+                    seat,
+                    self.randint(1, 3),
+                    "offer",
+                    "channel",
+                    BOT,
                 ),
-                self.script("seat_told", [untaken], 10**6, seat),
+                self.script("seat_told", [untaken, ladder], 10**6, seat),
                 self.script(
                     "seat_taken", [untaken, missed], seat, "channel", BOT, 31, 5, 10**6, self.choice([-1, 10])
                 ),

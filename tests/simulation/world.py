@@ -46,7 +46,7 @@ LATE_S = 6.0
 LONGEST_S = 300.0
 LEAVE_S = 60.0
 CALM_S = 6.0
-LEFT_BEHIND = (":seats", ":offers", ":untaken", ":waiting", ":seating", ":journal")
+LEFT_BEHIND = (":seats", ":offers", ":untaken", ":ladder-seats", ":waiting", ":seating", ":journal")
 """Keys of which there must be none when all is over."""
 
 OF_QUOTAS = ("as its quota allows", "This is a quota")

@@ -21,7 +21,11 @@ from seatwise.v1.lobby_service_pb2 import (
 )
 
 LAST_OFFERS_S = 1.0
-"""The longest time, in seconds, for which offers may still arrive after the limit was set to 0 and the lobby has not confirmed it."""
+"""The longest time, in seconds, for which offers may still arrive after the limit was set to 0 and the lobby has not confirmed it,
+while it is not connected.
+"""
+UNCONFIRMED_S = 15.0
+"""The same while the lobby is connected: it cannot confirm the limit while its store is away."""
 PENDING_OFFERS_S = 30.0
 """The longest time, in seconds, for which a bot that drains waits for the offers of seats that the lobby has announced."""
 
@@ -60,7 +64,7 @@ class LobbyLink:
         self._on_closed = on_closed
         self._changed = asyncio.Event()
         self._drained = asyncio.Event()
-        self._drained_at = 0.0
+        self._drained_at = self._linked_drained_at = 0.0
         self._off: dict[str, int] = {}
         """The cause for each queue and ladder in which the bot is not paired."""
         self._bot = ""
@@ -71,7 +75,8 @@ class LobbyLink:
         if max_matches != self._limit:
             self._limit = max_matches
             self._drained.clear()
-            self._drained_at = asyncio.get_running_loop().time() + LAST_OFFERS_S
+            now = asyncio.get_running_loop().time()
+            self._drained_at, self._linked_drained_at = now + LAST_OFFERS_S, now + UNCONFIRMED_S
             self._changed.set()
 
     @property
@@ -83,14 +88,17 @@ class LobbyLink:
         """Wait until the lobby has confirmed the limit 0 and offered all seats, so that no more offers can arrive."""
         while not self._are_offers_over():
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._drained_at):
+                async with asyncio.timeout(
+                    LAST_OFFERS_S
+                ):  # then it looks whether the lobby is still connected
                     await self._drained.wait()
         if not self._drained.is_set():
             log.debug("the lobby did not confirm that it offers no more seats")
 
     def _are_offers_over(self) -> bool:
         """Whether the lobby has confirmed that no more offers can arrive, or has not done so in time."""
-        return self._drained.is_set() or asyncio.get_running_loop().time() >= self._drained_at
+        until = max(self._drained_at, self._linked_drained_at) if self._is_linked else self._drained_at
+        return self._drained.is_set() or asyncio.get_running_loop().time() >= until
 
     async def keep_attending(self) -> None:
         """Attend until cancelled. Raises only errors that a retry cannot mend."""

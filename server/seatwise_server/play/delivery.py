@@ -105,9 +105,16 @@ class Delivery:
     async def _note_absence(self, setup: Setup, end: MatchEnd) -> None:
         if not setup.competition.startswith(LADDER_PREFIX):
             await NoShowNotes(self.store).note_absence(setup, end.absence)
-        elif end.message.absent_seats:
-            absent = [setup.bots[seat] for seat in end.message.absent_seats]
-            await self.store.ladders.note_absence(setup.competition, setup.match, absent)
+        elif end.message.absent_seats and not end.absence.is_excused:
+            await self._note_absence_on_ladder(setup, end.message.absent_seats)
+
+    async def _note_absence_on_ladder(self, setup: Setup, seats: Sequence[int]) -> None:
+        """Leaves out the bots that no lobby told of their seats in time: that they are absent is our fault."""
+        absent = [(setup.bots[seat], seat) for seat in seats]
+        knew = await self.store.no_shows.read_who_knew(setup.match, absent)
+        noted = [bot for (bot, _), bot_knew in zip(absent, knew, strict=True) if bot_knew]
+        if noted:
+            await self.store.ladders.note_absence(setup.competition, setup.match, noted)
 
     async def conclude_delivery(self, setup: Setup) -> None:
         """Repeats the last steps for a match whose owner died after it had stored the record."""

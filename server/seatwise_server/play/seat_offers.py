@@ -72,15 +72,15 @@ class SeatOffers:
         kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)
         # A lobby may stand still behind a renewal, with the offer not yet sent.
         silent_ms = 1000 * min(_now() - since_s, LOBBY_LOOK_S)
-        news = await self._news_of_queue(table)
+        news = await self._news_of_seats(table)
         return [
             bot
             for bot in table.awaited_bots
             if _is_unheard(news.get(bot), kept_ms.get(bot, silent_ms) >= silent_ms)
         ]
 
-    async def _news_of_queue(self, table: Table) -> dict[str, SeatNews | None]:
-        """Returns what the bots of a queue's match know; empty after a takeover, when none of them may know the
+    async def _news_of_seats(self, table: Table) -> dict[str, SeatNews | None]:
+        """Returns what the bots of a match of a queue or ladder know; empty after a takeover, when none of them may know the
         new address.
         """
         if table.epoch > 1:

@@ -227,6 +227,11 @@ def bot_untaken(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:untaken"
 
 
+def bot_ladder_seats(bot: str) -> str:
+    """Hash of the bot's seats of ladders, with values like those of `bot_untaken`; a seat stays until it is released."""
+    return f"seatwise:{{bot:{bot}}}:ladder-seats"
+
+
 def bot_no_shows(bot: str) -> str:
     """Hash of the bot's no-shows in queues, of the seats that it has taken since, and of the time until which
     it is off the queues.

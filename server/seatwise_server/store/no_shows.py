@@ -53,7 +53,7 @@ class NoShow(IntEnum):
 
 
 class SeatNews(Enum):
-    """The knowledge that a bot has of a seat of a queue that it has not taken."""
+    """The knowledge that a bot has of a seat of a queue or a ladder that it has not taken."""
 
     UNTOLD = "untold"
     TOLD = "told"
@@ -86,17 +86,41 @@ class NoShows:
     async def note_told(self, bot: str, seats: Sequence[SeatOf]) -> int:
         """Notes that the offers of these seats were delivered to the bot's stream.
 
-        Returns for how many of them the bot must sit down: the seats of queues that it was told of in time.
+        Returns for how many of them the bot must sit down: the seats of queues and ladders that it was told of in time.
         """
         names = [f"{match}/{seat}" for match, seat in seats]
-        return int(
-            await scripts.run_script(self._client, "seat_told", [keys.bot_untaken(bot)], LATE_MS, *names)
-        )
+        named = [keys.bot_untaken(bot), keys.bot_ladder_seats(bot)]
+        return int(await scripts.run_script(self._client, "seat_told", named, LATE_MS, *names))
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
-        """Returns what each bot knows of its seat; None for a seat that is taken, or is not one of a queue."""
-        commands = [("HGET", keys.bot_untaken(bot), f"{match}/{seat}") for bot, seat in seats]
-        return [_news(answer) for answer in await call_many(self._client, commands)]
+        """Returns what each bot knows of its seat; None for a seat of neither a queue nor a ladder, and for one of a queue
+        that is taken.
+        """
+        commands = [
+            ("HGET", key, f"{match}/{seat}")
+            for bot, seat in seats
+            for key in (keys.bot_untaken(bot), keys.bot_ladder_seats(bot))
+        ]
+        answers = await call_many(self._client, commands)
+        return [
+            _news(of_queue or of_ladder)
+            for of_queue, of_ladder in zip(answers[::2], answers[1::2], strict=True)
+        ]
+
+    async def read_who_knew(self, match: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
+        """Returns for each bot whether it knew of its seat of a ladder: it has left by itself, or it was told in time and a
+        lobby still renews its attendance. Of a seat without a note, which an older version has reserved, it knew.
+        """
+        commands = [
+            command
+            for bot, seat in seats
+            for command in (
+                ("HGET", keys.bot_ladder_seats(bot), f"{match}/{seat}"),
+                ("EXISTS", keys.bot_attendance(bot)),
+            )
+        ]
+        answers = await call_many(self._client, commands)
+        return [_knew(held, bool(attends)) for held, attends in zip(answers[::2], answers[1::2], strict=True)]
 
     async def note_taken(self, bot: str, match: str, seat: int) -> bool:
         """Notes that the bot has sat down; returns False if that is noted already, or the seat is not one of a
@@ -155,6 +179,11 @@ class NoShows:
 
 def _keys(bot: str) -> list[str]:
     return [keys.bot_untaken(bot), keys.bot_no_shows(bot)]
+
+
+def _knew(held: bytes | None, attends: bool) -> bool:
+    state = b"left" if held is None else held.partition(b" ")[0]
+    return state == b"left" or (state == b"told" and attends)
 
 
 def _news(held: bytes | None) -> SeatNews | None:

@@ -1,12 +1,14 @@
 #!lua
 -- Offers a bot its seat, if the bot holds it and there is no offer of a higher epoch.
--- KEYS: offers, seats, untaken. ARGV: match/seat, epoch, offer, channel, bot. Answers 1, or 0 if not.
+-- KEYS: offers, seats, untaken, ladder seats. ARGV: match/seat, epoch, offer, channel, bot. Answers 1, or 0 if not.
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 then return 0 end
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 if held and tonumber(string.match(held, '^%d+')) > tonumber(ARGV[2]) then return 0 end
-if redis.call('HGET', KEYS[3], ARGV[1]) == 'reserved 0' then
-  local time = redis.call('TIME')
-  redis.call('HSET', KEYS[3], ARGV[1], string.format('offered %d', time[1] * 1000 + math.floor(time[2] / 1000)))
+for i = 3, 4 do
+  if redis.call('HGET', KEYS[i], ARGV[1]) == 'reserved 0' then
+    local time = redis.call('TIME')
+    redis.call('HSET', KEYS[i], ARGV[1], string.format('offered %d', time[1] * 1000 + math.floor(time[2] / 1000)))
+  end
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
 redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1])
