@@ -33,8 +33,11 @@ A reason that this version does not know is mapped by its gRPC code. So a newer 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from seatwise.server_text import clean_text
 
 if TYPE_CHECKING:  # a program that plays offline loads neither grpc nor protobuf
     import grpc
@@ -43,6 +46,10 @@ if TYPE_CHECKING:  # a program that plays offline loads neither grpc nor protobu
 
 DETAILS_KEY: Final = "grpc-status-details-bin"
 LONGEST_RETRY_S: Final = 300.0
+LONGEST_MESSAGE: Final = 4000
+"""The most characters of a server's message, and of each fact in it, that are kept."""
+LONGEST_REASON_NAME: Final = 100
+"""The most characters of a reason, and of the name of a fact, that are kept."""
 
 
 class SeatwiseError(Exception):
@@ -200,8 +207,31 @@ def from_rpc(error: Failed) -> SeatwiseError:
         An error of the class for its reason, or for its gRPC code.
     """
     info = _info_of(error)
-    return error_class(info.reason, error.code().name)(
-        error.details() or error.code().name, info.reason, info.metadata
+    return _make_error(error.code().name, error.details() or error.code().name, info.reason, info.metadata)
+
+
+def from_json(body: bytes) -> SeatwiseError:
+    """Return the typed error that a body in the form of AIP-193 tells of, as REST and WebSocket send it.
+
+    Args:
+        body: The bytes that the server has sent. They may be anything.
+    """
+    try:
+        error = json.loads(body)["error"]
+        [info] = error["details"]
+        return _make_error(error["status"], error["message"], info["reason"], info["metadata"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return UnavailableError("the server has sent an error that cannot be read")
+
+
+def _make_error(code: str, message: str, reason: str, metadata: Mapping[str, str]) -> SeatwiseError:
+    """Return the error with the texts of a server, which may hold anything. Raises `TypeError` or `AttributeError` if one is no text."""
+    facts = {
+        clean_text(name, LONGEST_REASON_NAME): clean_text(fact, LONGEST_MESSAGE)
+        for name, fact in metadata.items()
+    }
+    return error_class(reason, code)(
+        clean_text(message, LONGEST_MESSAGE), clean_text(reason, LONGEST_REASON_NAME), facts
     )
 
 

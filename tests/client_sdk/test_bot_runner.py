@@ -106,7 +106,7 @@ async def test_an_answer_to_a_question_that_is_over_is_not_waited_for() -> None:
     """It came in the same moment as the end of the question, so it could not be cancelled any more."""
     unused: Any = None
     offer: Any = SimpleNamespace(match="matches/m", seat=0)
-    questions = QuestionLoop(unused, offer, unused, unused, unused)
+    questions = QuestionLoop(unused, offer, unused, unused, unused, unused)
     answer = asyncio.get_running_loop().create_future()
     answer.set_result(late := asyncio.sleep(3600))
     over: Any = object()

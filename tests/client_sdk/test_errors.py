@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import grpc
@@ -84,3 +85,49 @@ def test_a_full_server_says_when_to_come_back(text: str, seconds: float) -> None
     error = errors.from_rpc(rpc_error(grpc.StatusCode.RESOURCE_EXHAUSTED, full))
     assert isinstance(error, errors.ServerFullError)
     assert error.retry_after == seconds
+
+
+BODIES: dict[str, Any] = {
+    "a time that is a number": {"metadata": {"retry_after": 5}},
+    "facts that are none": {"metadata": 3},
+    "a reason that is a list": {"reason": []},
+    "no reason": {"reason": None},
+}
+
+
+@pytest.mark.parametrize("wrong", BODIES.values(), ids=BODIES)
+def test_an_error_in_json_that_is_none_is_told(wrong: dict[str, Any]) -> None:
+    """A time to wait that was a number ended a bot with a traceback."""
+    info = {"reason": "SERVER_FULL", "metadata": {"retry_after": "5"}}
+    bodies = [
+        json.dumps(
+            {"error": {"status": "RESOURCE_EXHAUSTED", "message": "full", "details": [facts]}}
+        ).encode()
+        for facts in (info, {**info, **wrong})
+    ]
+    right = errors.from_json(bodies[0])
+    assert isinstance(right, errors.ServerFullError)
+    assert (right.retry_after, str(right)) == (5.0, "full [SERVER_FULL]")
+    told = errors.from_json(bodies[1])
+    assert isinstance(told, errors.UnavailableError)
+    assert str(told) == "the server has sent an error that cannot be read"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'"error"', b"[" * 100_000, b"\xff", b'{"error":[]}', b'{"error":{}}']
+)
+def test_a_body_that_is_no_error_is_told(body: bytes) -> None:
+    assert isinstance(errors.from_json(body), errors.UnavailableError)
+
+
+def test_an_error_of_a_server_moves_no_cursor() -> None:
+    raised = grpc.aio.AioRpcError(
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.aio.Metadata(),
+        grpc.aio.Metadata((errors.DETAILS_KEY, status("\x1b[2J" * 100, bot="\n"))),
+        details="\x1b[2J\n" * 5000,
+    )
+    error = errors.from_rpc(raised)
+    assert str(error).isprintable()
+    assert len(str(error)) < 5000
+    assert error.metadata == {"bot": "?"}

@@ -27,6 +27,19 @@ OTHER = "bots/other/versions/1"
 ME = "bots/me/versions/1"
 
 
+def view_of_ugo(seat: int = 0, **fields: Any) -> ugo_pb2.View:
+    """A view of a table with two seats."""
+    size = len(fields.get("hand", ()))
+    kingdom = ugo_pb2.Kingdom(sections=[ugo_pb2.Section() for _ in range(5)])
+    common: dict[str, Any] = {
+        "round": 1,
+        "rounds": 4,
+        "hand_sizes": [size, size],
+        "kingdoms": [kingdom, kingdom],
+    }
+    return ugo_pb2.View(seat=seat, **{**common, **fields})
+
+
 class FakeStream:
     """The server's end of one stream."""
 
@@ -175,12 +188,12 @@ class Referee(FakeStream):
 
     async def show(self, prompt: int = 0, receipt: bytes = b"", **where: Any) -> None:
         """A view in which the seat is not asked."""
-        view = ugo_pb2.View(seat=where.get("seat", 0), round=1, rounds=4)
+        view = view_of_ugo(where.get("seat", 0))
         await self.say(update=play.Update(prompt=prompt, receipt=receipt, ugo=view), **where)
 
     async def ask(self, prompt: int = 1, cards: tuple[int, ...] = (1, 2, 3), **where: Any) -> None:
         """A view in which the seat is asked for one of these cards."""
-        view = ugo_pb2.View(seat=where.get("seat", 0), round=1, rounds=4, hand=cards, legal_cards=cards)  # type: ignore[arg-type]
+        view = view_of_ugo(where.get("seat", 0), hand=cards, legal_cards=cards)
         update = play.Update(
             prompt=prompt, to_act=True, pace="card", receipt=b"asked %d" % prompt, ugo=view,
             time=play.TimeLeft(move_ms=1000, bank_ms=502),

@@ -141,6 +141,9 @@ class Transport:
             self._link.close(self._end)
             asyncio.get_running_loop().call_soon(self._listener.on_ws_disconnected, self)
 
+    async def wait_disconnected(self) -> None:
+        """As picows'. A link of the world is closed at once."""
+
     # As asyncio's transport
 
     def is_closing(self) -> bool:

@@ -11,5 +11,9 @@ class MalformedView(ValueError):
     """The message is no view of this game. A newer referee may have sent it."""
 
 
+class MalformedResult(ValueError):
+    """The message is no result of the match. The text says which field is wrong."""
+
+
 class MalformedOffer(ValueError):
     """The message is no offer of a seat. The text says which field is wrong."""

@@ -23,6 +23,9 @@ class GameCodec:
     decode_view: Callable[[Any], Any]
     """Return the view of a view message. Raises `MalformedView`."""
 
+    check_view: Callable[[Any, int, int], None]
+    """Raise `MalformedView` if a view is not one that this seat of so many is asked with. A bot relies on its lists."""
+
     encode_move: Callable[[Any], Any]
     """Return the move message of a move."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from seatwise.codec.errors import MalformedMove, MalformedView
 from seatwise.codec.game_codec import GameCodec
+from seatwise.codec.view_checks import check_viewer
 from seatwise.v1.json_payload_pb2 import JsonValue, JsonView
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat
@@ -44,6 +45,13 @@ def decode_view(message: JsonView) -> HostedView:
     return HostedView(seat, text, legal, message.has_more_moves)
 
 
+def check_view(view: HostedView, seat: int, seats: int) -> None:  # noqa: ARG001  # as the codecs of other games
+    """Raise `MalformedView` if it is not the view of this seat, or has nothing to choose from."""
+    check_viewer(view.seat, seat)
+    if not (view.legal or view.has_more_moves):
+        raise MalformedView("there is no legal move to choose from")
+
+
 def encode_move(move: HostedMove) -> JsonValue:
     """Return the message of a move."""
     return JsonValue(json=move.text)
@@ -68,4 +76,6 @@ def _canonical_text(text: str, longest: int) -> str:
     return encode_payload(value, longest)
 
 
-CODEC: Final = GameCodec("json", Update.JSON_FIELD_NUMBER, encode_view, decode_view, encode_move, decode_move)
+CODEC: Final = GameCodec(
+    "json", Update.JSON_FIELD_NUMBER, encode_view, decode_view, check_view, encode_move, decode_move
+)

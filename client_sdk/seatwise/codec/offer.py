@@ -16,6 +16,8 @@ _MOST_DIGITS = 12
 _COMMITMENT_BYTES = 32
 _LONGEST_SHOWN_NAME = 200
 """The most characters of a name in an offer. Names are shown, so all of them must be printable."""
+_MOST_BOTS = 64
+"""The most seats of a match. No game has as many."""
 
 
 def encode_options(options: Options) -> dict[str, str]:
@@ -61,6 +63,8 @@ def _check_names(message: lobby_service_pb2.SeatOffer) -> None:
     """Raise `MalformedOffer` for a name that is missing, too long or not printable."""
     _check_name("match", message.match, "matches/")
     _check_name("game", message.game, "games/")
+    if len(message.bots) > _MOST_BOTS:
+        raise MalformedOffer(f"bots has {len(message.bots)} names; at most {_MOST_BOTS} are possible")
     for bot in message.bots:
         _check_name("bots", bot, "bots/")
 

@@ -12,6 +12,7 @@ from typing import Final
 from seatwise.codec.encoded_bytes import EncodedBytes
 from seatwise.codec.errors import MalformedMove, MalformedView
 from seatwise.codec.game_codec import GameCodec
+from seatwise.codec.view_checks import check_length, check_seats, check_viewer
 from seatwise.codec.wire_format import encode_length_key, encode_packed, encode_short_field, small_numbers
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.v1.play_service_pb2 import Update
@@ -32,6 +33,7 @@ from seatwise_referee.games.ubongo import (
     UbongoMove,
     UbongoView,
 )
+from seatwise_referee.games.ubongo.geometry import TURNS
 
 SYMBOLS_OF_SIDE: Final = 6
 
@@ -165,6 +167,29 @@ def _decode_sides(where: str, numbers: Sequence[int], symbols: str) -> tuple[Sid
     )
 
 
+def check_view(view: UbongoView, seat: int, seats: int) -> None:
+    """Raise `MalformedView` if it is not the view of this seat of so many, or has no hand to build with."""
+    check_viewer(view.seat, seat)
+    check_length("laid", view.laid, seats)
+    for points in view.points:
+        check_length("points", points, seats)
+    if view.last_round:
+        check_length("last_round", view.last_round, seats)
+    for field, named in (("building", view.building), ("offers", view.offers), ("out", view.out)):
+        check_seats(field, named, seats)
+    _check_layout(view)
+
+
+def _check_layout(view: UbongoView) -> None:
+    """Raise `MalformedView` if the hand is none, or other cards lie, or they lie where none can."""
+    hand = {side.card for side in view.hand}
+    if not len(hand) == len(view.hand) == HAND_SIZE:
+        raise MalformedView(f"hand has {len(hand)} different cards; it must have {HAND_SIZE}")
+    for card, x, y, turn in view.layout:
+        if card not in hand or max(abs(x), abs(y)) > BOUND or not 0 <= turn < TURNS:
+            raise MalformedView(f"layout has {card} at {x}, {y} with {turn} turns, where it cannot lie")
+
+
 # Moves
 
 
@@ -226,5 +251,5 @@ def _decode_card(number: int, where: str, place: int) -> UbongoCard:
 
 
 CODEC: Final = GameCodec(
-    "ubongo", Update.UBONGO_FIELD_NUMBER, encode_view, decode_view, encode_move, decode_move
+    "ubongo", Update.UBONGO_FIELD_NUMBER, encode_view, decode_view, check_view, encode_move, decode_move
 )

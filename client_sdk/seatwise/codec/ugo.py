@@ -17,6 +17,7 @@ from typing import Any, Final
 from seatwise.codec.encoded_bytes import EncodedBytes
 from seatwise.codec.errors import MalformedMove, MalformedView
 from seatwise.codec.game_codec import GameCodec
+from seatwise.codec.view_checks import check_length, check_seats, check_viewer
 from seatwise.codec.wire_format import (
     encode_length_key,
     encode_number_key,
@@ -27,6 +28,7 @@ from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, UgoCard, UgoMove, UgoView
+from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, MOST_FARMERS
 from seatwise_referee.games.ugo.moves import PLAYS
 
 # Cards
@@ -39,6 +41,10 @@ _FROM_WIRE: Final[dict[int, UgoCard]] = {number + 1: card for number, card in en
 
 _KNOWN_PARTS: Final = 1 << 13
 """The number of decoded tricks, and of kingdoms, to remember: more than the bots of one process need in 250 matches at once."""
+
+
+_LONGEST_PART: Final = 256
+"""The most bytes of a trick or a kingdom: twice those of all cards."""
 
 
 def _encode_cards(key: bytes, cards: tuple[UgoCard, ...]) -> bytes:
@@ -168,7 +174,7 @@ def _decode_fields(message: ugo_pb2.View) -> UgoView:
         legal_cards=_decode_cards(message.legal_cards[:]),
         won_cards=_decode_cards(message.won_cards[:]),
         arranger=Seat(message.arranger) if message.HasField("arranger") else None,
-        kingdoms=tuple(map(_known_kingdom, map(_kingdom_bytes, message.kingdoms[:]))),
+        kingdoms=tuple(map(_known_kingdom, map(_check_part, map(_kingdom_bytes, message.kingdoms[:])))),
         supply=message.supply,
         points=tuple([tuple(each.points[:]) for each in message.points[:]]),
         tricks=_decode_tricks(message.tricks[:]),
@@ -177,7 +183,37 @@ def _decode_fields(message: ugo_pb2.View) -> UgoView:
 
 
 def _decode_tricks(messages: Iterable[ugo_pb2.Trick]) -> tuple[Trick, ...]:
-    return tuple(map(_known_trick, map(_trick_bytes, messages)))
+    return tuple(map(_known_trick, map(_check_part, map(_trick_bytes, messages))))
+
+
+def check_view(view: UgoView, seat: int, seats: int) -> None:
+    """Raise `MalformedView` if it is not the view of this seat of so many, or has nothing to choose from."""
+    check_viewer(view.seat, seat)
+    for field, given in (("hand_sizes", view.hand_sizes), ("kingdoms", view.kingdoms)):
+        check_length(field, given, seats)
+    for points in view.points:
+        check_length("points", points, seats)
+    check_seats("leader", (view.starter, view.leader), seats)
+    check_seats(
+        "tricks", [who for each in view.tricks + view.last_round for who in (each.leader, each.winner)], seats
+    )
+    if view.arranger is not None:
+        check_seats("arranger", (view.arranger,), seats)
+    _check_cards(view, seat, seats)
+
+
+def _check_cards(view: UgoView, seat: int, seats: int) -> None:
+    """Raise `MalformedView` for cards that cannot be held, played or laid so."""
+    if not set(view.legal_cards) <= set(view.hand):
+        raise MalformedView("legal_cards names cards that are not in the hand")
+    if len(set(view.hand)) < len(view.hand):
+        raise MalformedView("hand names a card twice")
+    if len(view.hand) != view.hand_sizes[seat] or max(view.hand_sizes) > min(view.hand_sizes) + 1:
+        raise MalformedView(f"hand_sizes is {list(view.hand_sizes)}, and the hand has {len(view.hand)} cards")
+    if max(len(view.trick), len(view.won_cards)) > seats:
+        raise MalformedView(f"a trick has more cards than the {seats} seats")
+    if not (view.legal_cards or view.won_cards):
+        raise MalformedView("there is no card to choose from")
 
 
 # Most tricks and kingdoms of a view were in the view before, with the same bytes. A view is decoded in a tenth of the time so.
@@ -185,6 +221,15 @@ def _decode_tricks(messages: Iterable[ugo_pb2.Trick]) -> tuple[Trick, ...]:
 
 _trick_bytes: Final = ugo_pb2.Trick.SerializeToString
 _kingdom_bytes: Final = ugo_pb2.Kingdom.SerializeToString
+
+
+def _check_part(data: bytes) -> bytes:
+    """Return the bytes of a part that is remembered. Raise `MalformedView` if no trick and no kingdom is so long."""
+    if len(data) > _LONGEST_PART:
+        raise MalformedView(
+            f"a trick or a kingdom has {len(data)} bytes; at most {_LONGEST_PART} are possible"
+        )
+    return data
 
 
 @lru_cache(maxsize=_KNOWN_PARTS)
@@ -202,7 +247,12 @@ def _decode_cards(numbers: Iterable[int]) -> tuple[UgoCard, ...]:
 
 
 def _decode_kingdom(message: ugo_pb2.Kingdom) -> Kingdom:
-    return Kingdom(tuple(_decode_cards(section.cards) for section in message.sections), message.farmers)
+    sections = tuple(_decode_cards(section.cards) for section in message.sections)
+    if len(sections) != len(EMPTY_KINGDOM.sections):
+        raise MalformedView(f"a kingdom has {len(EMPTY_KINGDOM.sections)} sections, not {len(sections)}")
+    if not 0 <= message.farmers <= MOST_FARMERS:
+        raise MalformedView(f"a kingdom has {message.farmers} farmers; there is room for {MOST_FARMERS}")
+    return Kingdom(sections, message.farmers)
 
 
 def _decode_trick(message: ugo_pb2.Trick) -> Trick:
@@ -255,4 +305,6 @@ def _decode_card(number: int, where: str) -> UgoCard:
     raise MalformedMove(f"{where}: {number} is no card; they are CARD_R0 = 1 to CARD_K8 = {len(CARDS)}")
 
 
-CODEC: Final = GameCodec("ugo", Update.UGO_FIELD_NUMBER, encode_view, decode_view, encode_move, decode_move)
+CODEC: Final = GameCodec(
+    "ugo", Update.UGO_FIELD_NUMBER, encode_view, decode_view, check_view, encode_move, decode_move
+)

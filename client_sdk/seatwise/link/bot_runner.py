@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from inspect import isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, isgenerator
 from queue import Empty, SimpleQueue
 from time import perf_counter
@@ -23,6 +23,8 @@ QUICK_S: Final = 0.0005
 """A call of a bot is quick if it takes no longer than this, in seconds."""
 QUICK_CALLS: Final = 3
 """After so many quick calls of a bot in a row the event loop waits for the next."""
+MOST_WAITING_CALLS: Final = 100
+"""The most calls that wait for a thread. With more, those are dropped that nobody waits for any more."""
 LONGEST_WAIT_S: Final = 0.001
 """The longest time, in seconds, that the event loop waits for a bot that was quick so far."""
 
@@ -190,6 +192,8 @@ class BotThread:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run_jobs, name=self._name, daemon=True)
             self._thread.start()
+        if self._jobs.qsize() > MOST_WAITING_CALLS:
+            self._drop_cancelled()
         future: asyncio.Future[Any] = self._loop.create_future()
         job = future, function, args
         if self._quick_calls < QUICK_CALLS:
@@ -206,6 +210,16 @@ class BotThread:
     def post_function(self, function: Callable[[], Any]) -> None:
         """Call the function in the thread after all earlier calls, without waiting for it."""
         self._jobs.put((None, function, ()))
+
+    def _drop_cancelled(self) -> None:
+        """Drop the calls that were cancelled before they could begin: a bot that thinks long may be asked very often."""
+        waiting: list[Job | None] = []
+        with suppress(Empty):
+            while True:
+                waiting.append(self._jobs.get_nowait())
+        for job in waiting:
+            if job is None or job[0] is None or not job[0].cancelled():
+                self._jobs.put(job)
 
     def stop(self) -> None:
         """End the thread as soon as the running method returns."""

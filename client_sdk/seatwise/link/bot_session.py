@@ -17,6 +17,7 @@ from seatwise.link.endpoint import check_offered_address
 from seatwise.link.lobby_link import LobbyLink
 from seatwise.link.referee_link import RefereeLink, SeatKey
 from seatwise.link.seat_session import SeatSession
+from seatwise.link.server_lines import ServerLines
 from seatwise.link.wire import Wire
 from seatwise.offer import Offer
 from seatwise.result import Result
@@ -30,6 +31,10 @@ SERVER_SILENCE_S = 3.0
 GONE_S = 1.5
 """The least time, in seconds, in which a server can answer that it has heard that the bot drains."""
 GONE_LOOK_S = 0.1
+MOST_EXTRA_SEATS = 100
+"""The most seats beyond `max_matches` that are taken. A bot that starts again is offered the seats of its last run."""
+MOST_LINKS = 64
+"""With as many links to referees, those without a seat are closed."""
 REMEMBERED = 4096
 """The number of finished seats to remember. A late offer of one of them must not make a second bot."""
 
@@ -59,6 +64,7 @@ class BotSession:
         self._lobby = LobbyLink(
             wire, plan.queues, _seats_wanted(plan, 0, 0), self._handle_offer, self._handle_seat_closed
         )
+        self._lines = ServerLines(f"lobby {wire.address}")
         self._totals = RunTotals()
         self._seats: dict[SeatKey, SeatSession] = {}
         self._links: dict[str, RefereeLink] = {}
@@ -154,10 +160,8 @@ class BotSession:
             address = self._wire.address_in(message)
             check_offered_address(address)
         except MalformedOffer as error:
-            log.error(
-                "the lobby has sent a malformed offer: %s. The seat is not taken; tell its operator",
-                error,
-            )
+            told = "the lobby has sent a malformed offer: %s. The seat is not taken; tell its operator"
+            self._lines.log(logging.ERROR, told, error)
         else:
             self._follow_offer(offer, message.epoch, address)
 
@@ -167,10 +171,15 @@ class BotSession:
         if epoch < seen or key in self._past:
             return
         if not address:
-            log.error("%s: its referee takes no WebSockets; connect by gRPC instead", offer.match)
+            told = "%s: its referee takes no WebSockets; connect by gRPC instead"
+            self._lines.log(logging.ERROR, told, offer.match)
+            return
+        seat = self._seats.get(key)
+        if seat is None and self._is_full():
+            told = "the lobby offers more seats than max_matches allows: %s is not taken; tell its operator"
+            self._lines.log(logging.ERROR, told, offer.match)
             return
         self._epochs[offer.match] = epoch
-        seat = self._seats.get(key)
         if seat is None:
             seat = self._take_seat(offer, epoch)
         elif epoch == seat.epoch:
@@ -179,9 +188,12 @@ class BotSession:
             seat.epoch = epoch
             seat.move_to(self._link_to(address))
 
+    def _is_full(self) -> bool:
+        return len(self._seats) >= self._plan.max_matches + MOST_EXTRA_SEATS
+
     def _handle_seat_closed(self, closed: SeatClosed) -> None:
         seat = self._seats.get((closed.match, closed.seat))
-        if seat is not None:
+        if seat is not None and not seat.is_asking_how:
             self._start_task(seat.wait_for_last_word())
 
     def _take_seat(self, offer: Offer, epoch: int) -> SeatSession | None:
@@ -201,12 +213,21 @@ class BotSession:
     def _link_to(self, address: str) -> RefereeLink:
         link = self._links.get(address)
         if link is None:
+            if len(self._links) >= MOST_LINKS:
+                self._close_idle_links()
             link = self._links[address] = RefereeLink(address, self._wire, self._forget_link)
             self._start_task(link.keep_link())
         return link
 
+    def _close_idle_links(self) -> None:
+        """Close the links that no seat needs. Otherwise each stays up until its referee ends it."""
+        for link in [each for each in self._links.values() if each.is_idle]:
+            link.close()
+            self._forget_link(link)
+
     def _forget_link(self, link: RefereeLink) -> None:
-        self._links.pop(link.address, None)
+        if self._links.get(link.address) is link:
+            del self._links[link.address]
 
     # Seats
 

@@ -92,13 +92,21 @@ class HttpConnection:
         if response.status in (204, 304):
             return b""
         if "chunked" in response.headers.get("transfer-encoding", ""):
-            return b"".join([chunk async for chunk in self.chunks()])
+            return await self._read_chunked_body()
         try:
             return await self._reader.readexactly(
                 min(int(response.headers.get("content-length", "0")), LONGEST_HTTP_LINE)
             )
         except (OSError, ssl.SSLError, EOFError, ValueError) as error:
             raise _link_lost(error) from error
+
+    async def _read_chunked_body(self) -> bytes:
+        body = bytearray()
+        async for chunk in self.chunks():
+            body += chunk
+            if len(body) > LONGEST_HTTP_LINE:
+                raise UnavailableError("the server has sent a body that is too long")
+        return bytes(body)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the chunks of a body until it ends."""
@@ -107,6 +115,7 @@ class HttpConnection:
                 if size > LONGEST_HTTP_LINE:
                     raise UnavailableError("the server has sent a message that is too long")
                 yield (await self._reader.readexactly(size + 2))[:-2]
+                await asyncio.sleep(0)  # so that a flood of small chunks does not block the event loop
             await self._reader.readuntil(b"\r\n")
         except (OSError, ssl.SSLError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             raise _link_lost(error) from error

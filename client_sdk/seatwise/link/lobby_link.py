@@ -9,7 +9,9 @@ from contextlib import suppress
 
 from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError
 from seatwise.link.backoff import Retry
+from seatwise.link.server_lines import ServerLines
 from seatwise.link.wire import Wire, WireStream
+from seatwise.server_text import clean_text
 from seatwise.v1.lobby_service_pb2 import (
     AttendRequest,
     AttendResponse,
@@ -28,6 +30,13 @@ UNCONFIRMED_S = 15.0
 """The same while the lobby is connected: it cannot confirm the limit while its store is away."""
 PENDING_OFFERS_S = 30.0
 """The longest time, in seconds, for which a bot that drains waits for the offers of seats that the lobby has announced."""
+
+FIRST_WORD_S = 60.0
+"""The longest time, in seconds, until the lobby answers the first request. After it another link is opened."""
+LONGEST_QUEUE = 200
+"""The most characters of the name of a queue or a bot that are shown."""
+MOST_QUEUES_OFF = 64
+"""The most queues for which it is noted why the bot is not paired: twice as many as a bot may name."""
 
 WHAT_TO_DO = {
     TakenOff.CAUSE_NO_SHOWS: "Your bot was offered seats and did not sit down in time. Is setup() slower than "
@@ -58,6 +67,7 @@ class LobbyLink:
         on_closed: Callable[[SeatClosed], None],
     ) -> None:
         self._wire = wire
+        self._lines = ServerLines(f"lobby {wire.address}")
         self._queues = tuple(queues)
         self._limit = max_matches
         self._on_offer = on_offer
@@ -121,10 +131,12 @@ class LobbyLink:
             self._changed.set()  # so that the first request is written
             writer = asyncio.create_task(self._write_all(stream))
             try:
-                while (response := await stream.read()) is not None:
+                response = await _first_word(stream)
+                while response is not None:
                     retry.note_success()
                     self._is_linked = True
                     self._handle_response(response)
+                    response = await stream.read()
             finally:
                 self._is_linked = False
                 writer.cancel()
@@ -153,24 +165,29 @@ class LobbyLink:
                 self._handle_taken_off(response.taken_off)
 
     def _handle_queued(self, queued: Queued) -> None:
-        if self._off.pop(queued.queue, None) is not None:
-            log.info("back in queue %s", queued.queue)
-        log.debug("place %d in queue %s", queued.place, queued.queue)
+        queue = clean_text(queued.queue, LONGEST_QUEUE)
+        if self._off.pop(queue, None) is not None:
+            self._lines.log(logging.INFO, "back in queue %s", queue)
+        log.debug("place %d in queue %s", queued.place, queue)
 
     def _handle_taken_off(self, off: TakenOff) -> None:
         """Tell the author of the bot, and continue: the bot still waits in its other queues, and for matches that name it."""
-        log.error("off %s: %s", off.queue, off.reason)
+        queue = clean_text(off.queue, LONGEST_QUEUE)
+        self._lines.log(logging.ERROR, "off %s: %s", queue, clean_text(off.reason))
         if off.cause in WHAT_TO_DO and off.cause not in self._off.values():
-            ladder, bot = (name.partition("/")[2] for name in (off.queue, self._bot))
-            log.error("%s", WHAT_TO_DO[off.cause].format(ladder=ladder or "LADDER", bot=bot or "BOT"))
-        self._off[off.queue] = off.cause
+            ladder, bot = (name.partition("/")[2] for name in (queue, self._bot))
+            advice = WHAT_TO_DO[off.cause].format(ladder=ladder or "LADDER", bot=bot or "BOT")
+            self._lines.log(logging.ERROR, "%s", advice)
+        if len(self._off) < MOST_QUEUES_OFF:
+            self._off[queue] = off.cause
 
     def _handle_welcome(self, welcome: Welcome) -> None:
-        if welcome.bot != self._bot:
-            self._bot = welcome.bot
-            log.info(
+        if (bot := clean_text(welcome.bot, LONGEST_QUEUE)) != self._bot:
+            self._bot = bot
+            self._lines.log(
+                logging.INFO,
                 "attending as %s: %s, at most %d at once",
-                welcome.bot,
+                bot,
                 "queue " + ", ".join(self._queues) if self._queues else "no queue, only matches that name it",
                 welcome.max_matches,
             )
@@ -184,3 +201,12 @@ class LobbyLink:
             self._drained_at = asyncio.get_running_loop().time() + PENDING_OFFERS_S
         else:
             self._drained.set()
+
+
+async def _first_word(stream: AttendStream) -> AttendResponse | None:
+    """Return the first response. Raises `UnavailableError` if the lobby does not answer."""
+    try:
+        async with asyncio.timeout(FIRST_WORD_S):
+            return await stream.read()
+    except TimeoutError:
+        raise UnavailableError("the lobby does not answer") from None

@@ -84,7 +84,7 @@ class PendingPrompt:
 
 
 def pending_prompt_of(update: Update, method: BotMethod, view: Any) -> PendingPrompt:
-    """Return the question that an update holds."""
+    """Return the question that an update holds. No time in it is negative, whatever the referee has sent."""
     left = update.time
-    time = TimeLeft(left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
-    return PendingPrompt(update.prompt, method, view, time)
+    given = (left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
+    return PendingPrompt(update.prompt, method, view, TimeLeft(*[max(0, each) for each in given]))

@@ -17,6 +17,7 @@ from seatwise.failures import Failure, text_of
 from seatwise.kits.game_kit import GameKit, RaceMethod
 from seatwise.link.bot_runner import BotRunner
 from seatwise.link.pending_prompt import PendingPrompt
+from seatwise.link.server_lines import ServerLines
 from seatwise.offer import Offer
 from seatwise.result import Result
 
@@ -45,6 +46,7 @@ class QuestionLoop:
         factory: BotFactory,
         offer: Offer,
         kit: GameKit,
+        lines: ServerLines,
         on_move: Callable[[PendingPrompt, Any], None],
         on_resign: Callable[[], None],
     ) -> None:
@@ -52,6 +54,7 @@ class QuestionLoop:
         """Number of exceptions, and of answers that were no legal moves."""
         self._offer = offer
         self._kit = kit
+        self._lines = lines
         self._place = f"{offer.match} seat {offer.seat}"
         self._on_move = on_move
         self._on_resign = on_resign
@@ -117,14 +120,14 @@ class QuestionLoop:
             level = (
                 logging.DEBUG if pending.is_race else logging.WARNING
             )  # normal: every race ends so for most seats
-            log.log(level, "%s: %s in %s", self._place, why, pending.method.name)
+            self._lines.log(level, "%s: %s in %s", self._place, why, pending.method.name)
 
     def reject_answer(self, pending: PendingPrompt, answer: str, *, is_last: bool = False) -> None:
         """Note that the answer was no legal move. The bot is asked again while its clock runs, unless this was its last try."""
         self.failures += 1
         pending.record_rejection(answer, is_last=is_last)
         if pending.is_given_up:
-            log.error("%s: not asked again; %s", self._place, BY_DEFAULT)
+            self._lines.log(logging.ERROR, "%s: not asked again; %s", self._place, BY_DEFAULT)
         self._ask_bot()
 
     def stop_asking(self) -> None:
@@ -209,13 +212,13 @@ class QuestionLoop:
         self.failures += 1
         self._on_move(pending, method.last_move)
         if isinstance(error, BadAnswerError):
-            log.error("%s: %s; %s", self._place, error, BUILT)
+            self._lines.log(logging.ERROR, "%s: %s; %s", self._place, error, BUILT)
         else:
             self.log_failure(pending.method.name, error, BUILT)
 
     def _handle_failure(self, pending: PendingPrompt, error: BaseException) -> None:
         if isinstance(error, BadAnswerError):
-            log.error("%s: %s", self._place, error)
+            self._lines.log(logging.ERROR, "%s: %s", self._place, error)
             self.reject_answer(pending, str(error))
             return
         self.failures += 1
@@ -225,6 +228,5 @@ class QuestionLoop:
     def log_failure(self, doing: str, error: BaseException, costs: str) -> None:
         """Log an exception of the bot, with the traceback from the bot's own code on."""
         offer = self._offer
-        log.error(
-            "%s", text_of(Failure(offer.bots[offer.seat], offer.match, offer.seat, doing, error, costs))
-        )
+        failure = Failure(offer.bots[offer.seat], offer.match, offer.seat, doing, error, costs)
+        self._lines.log(logging.ERROR, "%s", text_of(failure))

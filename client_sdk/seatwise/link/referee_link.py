@@ -11,6 +11,9 @@ from seatwise.link.backoff import Retry
 from seatwise.link.wire import Wire, WireStream
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponse, PlayResponseItem, Pong
 
+MOST_UNSENT = 10_000
+"""The most items that wait until the referee reads. A thousand seats that sit down and answer again have a fifth of it."""
+
 SeatKey: TypeAlias = tuple[str, int]
 """The match and the seat."""
 
@@ -48,6 +51,8 @@ class RefereeLink:
         self._outbox: list[PlayRequestItem] = []
         self._due = asyncio.Event()
         self._is_linked = False
+        self._keeper: asyncio.Task[None] | None = None
+        """The task of `keep_link`."""
         self.heard_s = asyncio.get_running_loop().time()
         """The time at which the referee last sent something, in seconds of the event loop's clock."""
 
@@ -61,6 +66,16 @@ class RefereeLink:
         """Remove a seat whose match is over or has moved to another referee."""
         self._seats.pop(seat.key, None)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no seat."""
+        return not self._seats
+
+    def close(self) -> None:
+        """Close the link, because nobody needs it."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+
     def send_item(self, item: PlayRequestItem) -> None:
         """Send the item with the next message. While the link is down items are dropped, because seats sit down again afterwards."""
         if self._is_linked:
@@ -69,6 +84,7 @@ class RefereeLink:
 
     async def keep_link(self) -> None:
         """Keep the link up while there are seats. Raises only errors that a retry cannot mend."""
+        self._keeper = asyncio.current_task()
         retry = Retry(f"referee {self.address}")
         while self._seats:
             error: SeatwiseError
@@ -115,6 +131,8 @@ class RefereeLink:
 
     def _dispatch_response(self, response: PlayResponse) -> None:
         for item in response.items:
+            if len(self._outbox) > MOST_UNSENT:
+                raise UnavailableError("the referee sends, and does not read what it is answered")
             if item.HasField("ping"):
                 self.send_item(PlayRequestItem(pong=Pong(number=item.ping.number)))
                 continue

@@ -9,7 +9,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any, Generic
 from urllib.parse import urlencode
@@ -17,10 +17,10 @@ from urllib.parse import urlencode
 from google.protobuf import json_format
 
 from seatwise.codec.json_values import holds_json_values, unwrap_json_values, wrap_json_values
-from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class, from_json
 from seatwise.link.dialing import explain_failure, not_pinned, untrusted
 from seatwise.link.endpoint import REST_PREFIX, refuse_clear_text, resolve_endpoint
-from seatwise.link.http_connection import HttpConnection, HttpResponse
+from seatwise.link.http_connection import LONGEST_HTTP_LINE, HttpConnection, HttpResponse
 from seatwise.link.security import Security
 from seatwise.link.web_socket_tls import WrongKeyError, make_context
 from seatwise.link.wire import Received, Sent, WireStream, credentials_of
@@ -104,19 +104,25 @@ class RestStream(Generic[Sent, Received]):
     async def open(self, query: str = "") -> None:
         """Open the stream. The lobby is told in the query what the first message says."""
         try:
-            self._reading = await self._wire.connect()
-            await self._reading.send(
-                "GET", self._path + query, {**self._wire.headers, "accept": "application/x-ndjson"}
-            )
-            head = await self._reading.read_head()
-            if head.status != 200:
-                raise _refused(head, await self._reading.read_body(head))
+            async with asyncio.timeout(REST_SILENCE_S):
+                self._lines = await self._request_lines(query)
+        except TimeoutError:
+            self._failed = UnavailableError("the server does not answer")
+            raise self._failed from None
         except SeatwiseError as error:
             self._failed = error
             raise
         finally:
             self._opened.set()
-        self._lines = _lines(self._reading)
+
+    async def _request_lines(self, query: str) -> AsyncIterator[bytes]:
+        self._reading = await self._wire.connect()
+        headers = {**self._wire.headers, "accept": "application/x-ndjson"}
+        await self._reading.send("GET", self._path + query, headers)
+        head = await self._reading.read_head()
+        if head.status != 200:
+            raise _refused(head, await self._reading.read_body(head))
+        return _lines(self._reading)
 
     async def write(self, message: Sent) -> None:
         """See `WireStream.write`."""
@@ -170,7 +176,7 @@ class RestStream(Generic[Sent, Received]):
         if line is None:
             return None
         if line.startswith(b'{"error":'):
-            raise _read_error(line)
+            raise from_json(line)
         message: Received = _parse(line, self._response())
         return message
 
@@ -182,13 +188,16 @@ class RestStream(Generic[Sent, Received]):
 
 
 async def _lines(connection: HttpConnection) -> AsyncIterator[bytes]:
-    """Yield the lines of a body, without signs of life."""
-    left = b""
+    """Yield the lines of a body, without signs of life. Raises `UnavailableError` for a line without an end."""
+    left = bytearray()
     async for chunk in connection.chunks():
-        *whole, left = (left + chunk).split(b"\n")
-        for line in whole:
-            if line:
-                yield line
+        left += chunk
+        if b"\n" in chunk:
+            *whole, left = left.split(b"\n")
+            for line in filter(None, whole):
+                yield bytes(line)
+        elif len(left) > LONGEST_HTTP_LINE:
+            raise UnavailableError("the server has sent a line that is too long")
 
 
 def _write_body(message: Any) -> str:
@@ -210,16 +219,6 @@ def _parse(line: bytes, message: Any) -> Any:
 
 def _refused(head: HttpResponse, body: bytes) -> SeatwiseError:
     if body.startswith(b'{"error":'):
-        return _read_error(body)
+        return from_json(body)
     code = _CODES_OF_STATUS.get(head.status, "UNAVAILABLE")
     return error_class("", code)(f"the server answers with HTTP {head.status}")
-
-
-def _read_error(body: bytes) -> SeatwiseError:
-    """Return the error that a body in the form of AIP-193 tells of."""
-    with suppress(ValueError, KeyError, TypeError, RecursionError):
-        error = json.loads(body)["error"]
-        [info] = error["details"]
-        kind = error_class(info["reason"], error["status"])
-        return kind(error["message"], info["reason"], info["metadata"])
-    return UnavailableError("the server has sent an error that cannot be read")

@@ -17,7 +17,8 @@ from uuid import uuid4
 from seatwise.bot import BotFactory
 from seatwise.bot_errors import BadAnswerError
 from seatwise.codec import MalformedView
-from seatwise.codec.result import decode_match_ended
+from seatwise.codec.errors import MalformedResult
+from seatwise.codec.result import decode_end_of_seats
 from seatwise.kits import find_server_kit
 from seatwise.link import answer_times
 from seatwise.link.backoff import Backoff
@@ -25,8 +26,10 @@ from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
 from seatwise.link.question_loop import QuestionLoop
 from seatwise.link.race_layouts import RaceLayouts
 from seatwise.link.referee_link import RefereeLink, SeatKey
+from seatwise.link.server_lines import ServerLines
 from seatwise.offer import Offer
 from seatwise.result import Result
+from seatwise.server_text import clean_text
 from seatwise.v1.play_service_pb2 import (
     MatchEnded,
     MoveAccepted,
@@ -58,7 +61,10 @@ class SeatSession:
         self._kit = find_server_kit(self.offer.game)
         self.place = f"{self.offer.match} seat {self.offer.seat}"
         """Match and seat, for the log."""
-        self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move, self._resign_match)
+        self._lines = ServerLines(self.place)
+        self.questions = QuestionLoop(
+            factory, self.offer, self._kit, self._lines, self._submit_move, self._resign_match
+        )
         self.epoch = epoch
         """The epoch of the newest offer."""
         self.moves = 0
@@ -79,6 +85,8 @@ class SeatSession:
         self._sittings = 0
         self._rejections = 0
         self._over = asyncio.Event()
+        self.is_asking_how = False
+        """Whether it waits for the last word of the referee."""
         self._is_shown = False
         """Whether the referee has sent an update since the seat last asked how the match ended."""
         self._waits = Backoff()
@@ -112,6 +120,13 @@ class SeatSession:
 
         The referee decides: while it goes on sending updates, the match is not over.
         """
+        if self.is_asking_how:
+            return
+        self.is_asking_how = True
+        await self._ask_how_it_ended()
+        self.is_asking_how = False
+
+    async def _ask_how_it_ended(self) -> None:
         if not await self._is_over_within(CLOSED_WAIT_S):
             self._is_shown = False
             self.sit_down()
@@ -189,7 +204,12 @@ class SeatSession:
     # Messages of the referee
 
     def handle_item(self, item: PlayResponseItem) -> None:
-        """Handle an item of the referee. Items of an earlier owner of the match are dropped. Epoch 0 means that no owner sent it."""
+        """Handle an item of the referee. Items of an earlier owner of the match are dropped. Epoch 0 means that no owner sent it.
+
+        After the end of the match nothing more is handled.
+        """
+        if self._over.is_set():
+            return
         match, epoch = self.offer.match, item.epoch
         seen = self._epochs.get(match, 0)
         if 0 < epoch < seen:
@@ -227,18 +247,33 @@ class SeatSession:
             self.questions.close_question("out of time")
 
     def _open_question(self, update: Update) -> None:
+        self._layouts.end_round()
         try:
-            view = self._codec.decode_view(getattr(update, self._codec.field))
             method = self._kit.find_method(update.pace)
+            view = self._read_view(update)
         except (MalformedView, BadAnswerError) as error:
-            log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
+            self.questions.close_question("asked something else")
+            told = "%s: the referee has sent a malformed question: %s. The referee plays the default move. Is there a newer version "
+            self._lines.log(
+                logging.ERROR,
+                f"{told}of seatwise? If not, tell its operator",
+                self.place,
+                clean_text(str(error), 300),
+            )
         else:
-            self._layouts.end_round()
             pending = pending_prompt_of(update, method, view)
             if pending.is_race:
                 self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
             pending.said_in = self._sittings
             self.questions.open_question(pending)
+
+    def _read_view(self, update: Update) -> Any:
+        """Return the view. Raises `MalformedView` if it is none of this seat in this game."""
+        if (sent := update.WhichOneof("view")) != self._codec.field:
+            raise MalformedView(f"the view is of {sent or 'no game'}, not of {self._codec.field}")
+        view = self._codec.decode_view(getattr(update, self._codec.field))
+        self._codec.check_view(view, self.offer.seat, len(self.offer.bots))
+        return view
 
     def _handle_acceptance(self, accepted: MoveAccepted) -> None:
         self._receipt = accepted.receipt or self._receipt
@@ -248,11 +283,20 @@ class SeatSession:
         log.debug("%s: charged %d ms", self.place, accepted.charged_ms)
 
     def _handle_match_ended(self, ended: MatchEnded) -> None:
-        result = decode_match_ended(ended, self.offer.match, self.offer.seat)
+        """End the match. A result that is none is logged, and the match ends without a result."""
+        try:
+            self.result = self._read_result(ended)
+        except MalformedResult as error:
+            told = "%s: the referee has sent a malformed result: %s. The match ends without a result; tell its operator"
+            log.error(told, self.place, error)
+        self._finish_match()
+
+    def _read_result(self, ended: MatchEnded) -> Result:
+        """Return the result. Raises `MalformedResult`."""
+        result = decode_end_of_seats(ended, self.offer.match, self.offer.seat, len(self.offer.bots))
         if result.seed and sha256(result.seed).digest() != self.offer.commitment:
             log.error("%s: the seed is not the one that the offer was committed to", self.place)
-        self.result = self.result or result
-        self._finish_match()
+        return result
 
     def _finish_match(self) -> None:
         self._over.set()
@@ -267,7 +311,7 @@ class SeatSession:
         is_answer = pending is not None and rejected.request_id == pending.request_id != ""
         what = f"{pending.move} is rejected" if pending is not None and is_answer else "rejected"
         level = _LEVELS.get(reason, logging.ERROR)
-        log.log(level, "%s: %s: %s [%s]", self.place, what, rejected.message, reason)
+        self._lines.log(level, "%s: %s: %s [%s]", self.place, what, clean_text(rejected.message), reason)
         if reason == "NOT_YOUR_SEAT":
             self._finish_match()
         elif reason in _SIT_AGAIN or not rejected.request_id:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import ssl
 from collections import deque
@@ -16,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 import picows
 from google.protobuf.message import DecodeError
 
-from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class, from_json
 from seatwise.link.dialing import (
     HANDSHAKE_S,
     clear_text_only,
@@ -35,7 +34,8 @@ from seatwise.link.endpoint import (
 )
 from seatwise.link.security import Security
 from seatwise.link.web_socket_tls import WrongKeyError, answers_in_clear, make_context
-from seatwise.link.wire import Received, Sent, WireStream, credentials_of
+from seatwise.link.wire import NO_MESSAGE, Received, Sent, WireStream, credentials_of
+from seatwise.server_text import clean_text
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
 
@@ -49,6 +49,9 @@ LARGEST_RESPONSE = 4 * 1024 * 1024
 MOST_UNREAD_FRAMES = 64
 """Messages that wait for the bot. With more than these the link is not read."""
 
+HANG_UP_S = 1.0
+"""Seconds in which the rest is sent when a link is closed. A server that reads nothing is not waited for any longer."""
+
 _NORMAL_CLOSURE = 1000
 FIRST_CLOSE_CODE = 4000
 """Close codes of refusals begin here; the number of the gRPC code is added."""
@@ -59,6 +62,7 @@ _CODE_NAMES = {
 _CODES_OF_HTTP = {400: "INTERNAL", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}
 """As gRPC maps the status of a proxy; every other is UNAVAILABLE."""
 
+log = logging.getLogger("seatwise")
 _log = logging.Logger("seatwise.picows", logging.CRITICAL + 1)  # each link that breaks is logged by us
 _log.propagate = False
 
@@ -124,8 +128,7 @@ class WebSocketWire:
         try:
             yield stream
         finally:
-            transport.send_close(picows.WSCloseCode.OK)
-            transport.disconnect()
+            await _hang_up(transport)
 
     async def _connect(
         self,
@@ -144,6 +147,7 @@ class WebSocketWire:
                 websocket_handshake_timeout=HANDSHAKE_S,
                 logger_name=_log,
                 enable_auto_ping=True,
+                enable_auto_pong=False,  # it answers a server that reads nothing, too, until the memory is full
                 auto_ping_idle_timeout=KEEPALIVE_S,
                 auto_ping_reply_timeout=KEEPALIVE_TIMEOUT_S,
                 max_frame_size=LARGEST_RESPONSE,
@@ -159,13 +163,26 @@ class WebSocketWire:
         return transport
 
 
+async def _hang_up(transport: picows.WSTransport) -> None:
+    """Close the WebSocket. Why it broke, if it did, was told to its reader."""
+    transport.send_close(picows.WSCloseCode.OK)
+    transport.disconnect()
+    try:
+        async with asyncio.timeout(HANG_UP_S):
+            await transport.wait_disconnected()
+    except TimeoutError:
+        transport.disconnect(graceful=False)
+    except (picows.WSError, OSError) as error:
+        log.debug("the WebSocket broke: %s", error)
+
+
 class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
     """An open WebSocket that raises `SeatwiseError`: a `WireStream`."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
         self._transport: picows.WSTransport | None = None
-        self._unread: deque[Any] = deque()
+        self._unread: deque[bytes] = deque()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -197,10 +214,14 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
                 return None
             self._arrived.clear()
             await self._arrived.wait()
-        message: Received = self._unread.popleft()
+        payload = self._unread.popleft()
         if self._is_paused and len(self._unread) < MOST_UNREAD_FRAMES and self._transport is not None:
             self._is_paused = False
             self._transport.underlying_transport.resume_reading()
+        try:
+            message: Received = self._response.FromString(payload)
+        except DecodeError:
+            raise UnavailableError(NO_MESSAGE) from None
         return message
 
     # As picows calls it
@@ -214,7 +235,9 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
         if frame.msg_type == picows.WSMsgType.BINARY:
             self._take_message(frame.get_payload_as_bytes(), transport)
         elif frame.msg_type == picows.WSMsgType.TEXT:
-            self._error = _read_error(frame.get_payload_as_bytes())
+            self._error = from_json(frame.get_payload_as_bytes())
+        elif frame.msg_type == picows.WSMsgType.PING and self._room.is_set():
+            transport.send_pong(frame.get_payload_as_bytes())
         elif frame.msg_type == picows.WSMsgType.CLOSE:
             payload = frame.get_payload_as_bytes()
             self._note_close(int.from_bytes(payload[:2]), payload[2:])
@@ -234,12 +257,7 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
         self._room.set()
 
     def _take_message(self, payload: bytes, transport: picows.WSTransport) -> None:
-        try:
-            self._unread.append(self._response.FromString(payload))
-        except DecodeError:
-            self._end(UnavailableError("the server has sent bytes that are no message"))
-            transport.disconnect()
-            return
+        self._unread.append(payload)
         self._arrived.set()
         if len(self._unread) >= MOST_UNREAD_FRAMES and not self._is_paused:
             self._is_paused = True
@@ -249,7 +267,7 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
         if code == _NORMAL_CLOSURE or self._error is not None:
             self._end(self._error)
         elif code > FIRST_CLOSE_CODE:
-            named = reason.decode("utf-8", "replace")
+            named = clean_text(reason.decode("utf-8", "replace"))
             self._end(error_class(named, _CODE_NAMES.get(code - FIRST_CLOSE_CODE, ""))(named, named))
         else:
             self._end(UnavailableError(f"the server closed the link with code {code}"))
@@ -259,17 +277,6 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
             self._is_over, self._error = True, error
             self._arrived.set()
             self._room.set()
-
-
-def _read_error(payload: bytes) -> SeatwiseError:
-    """Return the error that a body in the form of AIP-193 tells of."""
-    try:
-        error = json.loads(payload)["error"]
-        [info] = error["details"]
-        kind = error_class(info["reason"], error["status"])
-        return kind(error["message"], info["reason"], info["metadata"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return UnavailableError("the server has sent an error that cannot be read")
 
 
 def _proxy_to(endpoint: Endpoint) -> str | None:
@@ -301,6 +308,6 @@ def _explain_hang_up(endpoint: Endpoint, security: Security, error: SeatwiseErro
 
 def _read_refused_upgrade(status: int, body: bytes) -> SeatwiseError:
     if body.startswith(b'{"error"'):
-        return _read_error(body)
+        return from_json(body)
     code = _CODES_OF_HTTP.get(status, "UNAVAILABLE")
     return error_class("", code)(f"the upgrade to a WebSocket is answered with HTTP {status}")

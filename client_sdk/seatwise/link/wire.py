@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from seatwise.errors import BadTokenError, UnavailableError, from_rpc
 from seatwise.link.dialing import explain_failure, open_channel
@@ -56,6 +57,23 @@ def credentials_of(token: str) -> tuple[tuple[str, str], ...]:
     if not token.isascii() or not token.isprintable():
         raise BadTokenError("the token has characters that no token has; was it copied in full?")
     return (("authorization", f"Bearer {token}"),) if token else ()
+
+
+NOT_A_MESSAGE: Final = object()
+"""Given to gRPC in place of a message that cannot be read. From an exception it would log the traceback, and end the stream."""
+NO_MESSAGE: Final = "the server has sent bytes that are no message"
+
+
+def reader_of(response: Any) -> Callable[[bytes], Any]:
+    """Return the function with which gRPC reads the messages of a server: it returns `NOT_A_MESSAGE` for any other bytes."""
+
+    def read_message(data: bytes) -> Any:
+        try:
+            return response.FromString(data)
+        except DecodeError:
+            return NOT_A_MESSAGE
+
+    return read_message
 
 
 class GrpcWire:
@@ -107,7 +125,7 @@ class GrpcWire:
     ) -> AsyncIterator[GrpcStream[Any, Any]]:
         async with await open_channel(endpoint, self._security) as channel:
             method = channel.stream_stream(
-                path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
+                path, request_serializer=request.SerializeToString, response_deserializer=reader_of(response)
             )
             stream: GrpcStream[Any, Any] = GrpcStream(method(metadata=(*self._metadata, *metadata)))
             try:
@@ -145,4 +163,6 @@ class GrpcStream(Generic[Sent, Received]):
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error
         self.has_heard = True
+        if message is NOT_A_MESSAGE:
+            raise UnavailableError(NO_MESSAGE)
         return None if message is grpc.aio.EOF else message
