@@ -20,12 +20,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import SeatwiseError, TemporaryError, UnavailableError, from_rpc
+from seatwise.errors import SeatwiseError, ServerFailedError, TemporaryError, UnavailableError, from_rpc
 from seatwise.link.backoff import Backoff, Retry
 from seatwise.link.dialing import explain_failure, fetches_certificate, open_channel
 from seatwise.link.endpoint import refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security, SecurityOptions
-from seatwise.link.wire import credentials_of
+from seatwise.link.wire import NO_MESSAGE, NOT_A_MESSAGE, credentials_of, reader_of
 from seatwise.v1 import (
     admin_service_pb2,
     bot_pb2,
@@ -717,13 +717,15 @@ class AsyncClient:
         method: Any = channel.unary_unary(
             path,
             request_serializer=type(request).SerializeToString,
-            response_deserializer=response.FromString,
+            response_deserializer=reader_of(response),
         )
         try:
             answer: Response = await method(request, metadata=self._metadata, timeout=ATTEMPT_S)
         except grpc.aio.AioRpcError as error:
             raise await self._explain_failure(from_rpc(error), channel) from error
         self._is_known = True
+        if answer is NOT_A_MESSAGE:
+            raise ServerFailedError(NO_MESSAGE)
         return answer
 
     async def _open_channel(self) -> grpc.aio.Channel:
@@ -750,11 +752,13 @@ class AsyncClient:
         method: Any = channel.unary_stream(
             "/seatwise.v1.MatchService/WatchMatch",
             request_serializer=match_service_pb2.WatchMatchRequest.SerializeToString,
-            response_deserializer=match_service_pb2.WatchMatchResponse.FromString,
+            response_deserializer=reader_of(match_service_pb2.WatchMatchResponse),
         )
         call = method(request, metadata=self._metadata)
         try:
             async for response in call:
+                if response is NOT_A_MESSAGE:
+                    raise ServerFailedError(NO_MESSAGE)
                 yield response
         except grpc.aio.AioRpcError as error:
             raise await self._explain_failure(from_rpc(error), channel) from error

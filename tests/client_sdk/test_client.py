@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import pytest
 from doubles.fake_server import FakeServer, Refused, serving
@@ -155,3 +156,13 @@ def test_the_client_has_each_method_of_the_async_client_with_its_parameters_and_
         if name not in ("close", "watch_match"):
             assert ours.__doc__ == theirs.__doc__, name
             assert ours.__qualname__ == f"Client.{name}"
+
+
+async def test_bytes_that_are_no_message_are_told(
+    server: FakeServer, client: AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """gRPC logged a traceback, and the client failed with another one."""
+    server.unary.answers["GetBot"] = [SimpleNamespace(SerializeToString=lambda: b"\xff")]
+    with pytest.raises(errors.ServerFailedError, match="the server has sent bytes that are no message"):
+        await client.get_bot(BOT.name)
+    assert not caplog.records

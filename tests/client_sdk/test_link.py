@@ -520,6 +520,8 @@ MALFORMED: dict[str, dict[str, Any]] = {
     "a negative seat": {"seat": -1},
     "a seat that is too high": {"seat": 2},
     "no bots": {"bots": []},
+    "one bot": {"bots": [ME], "seat": 0},
+    "more bots than the game has seats": {"bots": [OTHER, ME, OTHER, OTHER, OTHER]},
     "a bot that is no name": {"bots": ["bots/\n", ME]},
     "no game": {"game": ""},
     "a game that is no name": {"game": "games/\n"},

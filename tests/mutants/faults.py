@@ -3541,6 +3541,43 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_errors.py::test_an_error_of_a_server_moves_no_cursor",),
     ),
     Fault(
+        "a match of more bots than its game has seats is taken",
+        f"{LINK}/bot_session.py",
+        "            self._check_seats(offer)\n",
+        "",
+        ("tests/client_sdk/test_link.py::test_a_malformed_offer_is_told_in_a_sentence_and_the_bot_goes_on",),
+    ),
+    Fault(
+        "a client returns nothing for bytes that are no message",
+        "client_sdk/seatwise/async_client.py",
+        "            response_deserializer=reader_of(response),\n",
+        "            response_deserializer=response.FromString,\n",
+        ("tests/client_sdk/test_client.py::test_bytes_that_are_no_message_are_told",),
+    ),
+    Fault(
+        "a command shows the control characters of a server",
+        "client_sdk/seatwise/cli/__init__.py",
+        "        with cleaning_output():\n            return command.run(args)\n",
+        "        return command.run(args)\n",
+        ("tests/server/test_cli_answers.py::test_what_a_server_names_moves_no_cursor",),
+    ),
+    Fault(
+        "a command ends with a traceback at an answer that cannot be shown",
+        "client_sdk/seatwise/cli/__init__.py",
+        "    except Exception as error:\n        told =",
+        "    except BlockingIOError as error:\n        told =",
+        ("tests/server/test_cli_answers.py::test_what_cannot_be_shown_ends_a_command_with_a_sentence",),
+    ),
+    Fault(
+        "a list that names the same page again has no end",
+        "server/seatwise_server/cli/asking.py",
+        "    if page.next_page_token and page.next_page_token == token:\n",
+        '    if page.next_page_token and page.next_page_token == token == "":\n',
+        (
+            "tests/server/test_cli_answers.py::test_a_list_that_names_the_same_page_again_has_an_end[live matches]",
+        ),
+    ),
+    Fault(
         "a bot that plays is ended by a certificate that is not trusted",
         f"{LINK}/lobby_link.py",
         "                if not self._bot:\n                    raise",

@@ -103,7 +103,7 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     try:
         parse = parser.parse_intermixed_args if command.mixes_options else parser.parse_args
         args = parse(arguments)
-        return command.run(args)
+        return _run_command(command, args)
     except SystemExit as end:  # argparse has said what was wrong
         return end.code if isinstance(end.code, int) else USAGE
     except SeatwiseError as error:
@@ -111,6 +111,24 @@ def _call_command(command: Command, arguments: list[str]) -> int:
 
         code = USAGE if isinstance(error, UsageError) else FAILED
         return _print_error(f"seatwise {command.name}: {_describe_error(error, args)}", code)
+
+
+def _run_command(command: Command, args: Namespace) -> int:
+    """Run the command. An answer of a server that cannot be shown ends it with a message, not with a traceback."""
+    if not command.shows_answers:
+        return command.run(args)
+
+    from seatwise.cli.clean_output import cleaning_output
+    from seatwise.errors import SeatwiseError
+
+    try:
+        with cleaning_output():
+            return command.run(args)
+    except (SeatwiseError, OSError, ImportError):
+        raise
+    except Exception as error:
+        told = f"the server has sent what this version of seatwise cannot show ({error!r:.200}). Is the server newer?"
+        return _print_error(f"seatwise {command.name}: {told} If not, tell its operator", FAILED)
 
 
 def _describe_error(error: SeatwiseError, args: Namespace) -> str:

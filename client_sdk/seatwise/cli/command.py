@@ -28,6 +28,9 @@ class Command:
     mixes_options: bool = False
     """Whether options may come between the other arguments, as in FILE --hint MATCH."""
 
+    shows_answers: bool = False
+    """Whether it shows what a server answers. Such a server may be newer, broken or hostile."""
+
 
 def program_name() -> str:
     """Return `seatwise` as it can be typed here: after `make demo` it is not on the PATH."""

@@ -13,6 +13,7 @@ from seatwise.bot import BotFactory
 from seatwise.codec.errors import MalformedOffer
 from seatwise.codec.offer import decode_offer
 from seatwise.errors import BotFailedError, WrongGameError
+from seatwise.kits import find_server_kit
 from seatwise.link.endpoint import check_offered_address
 from seatwise.link.lobby_link import LobbyLink
 from seatwise.link.referee_link import RefereeLink, SeatKey
@@ -157,6 +158,7 @@ class BotSession:
         """Take the seat that is offered. An offer that cannot be one is logged, and the run goes on without that seat."""
         try:
             offer = decode_offer(message)
+            self._check_seats(offer)
             address = self._wire.address_in(message)
             check_offered_address(address)
         except MalformedOffer as error:
@@ -164,6 +166,14 @@ class BotSession:
             self._lines.log(logging.ERROR, told, error)
         else:
             self._follow_offer(offer, message.epoch, address)
+
+    def _check_seats(self, offer: Offer) -> None:
+        """Raise `MalformedOffer` if the game of this bot is not played by so many."""
+        sizes = find_server_kit(self._plan.game).game.table_sizes
+        if offer.game == self._plan.game and len(offer.bots) not in sizes:
+            raise MalformedOffer(
+                f"bots has {len(offer.bots)} names, and {sizes[0]} to {sizes[-1]} play {offer.game}"
+            )
 
     def _follow_offer(self, offer: Offer, epoch: int, address: str) -> None:
         key = (offer.match, offer.seat)

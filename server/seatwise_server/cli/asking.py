@@ -14,7 +14,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import UnavailableError, from_rpc
+from seatwise.errors import ServerFailedError, UnavailableError, from_rpc
 from seatwise.link.dialing import explain_failure, open_blocking_channel
 from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security
@@ -99,9 +99,20 @@ def read_pages(ask: Call, method: str, request: Any) -> Iterator[Any]:
     while True:
         page = ask(method, request)
         yield page
-        request.page_token = page.next_page_token
+        request.page_token = next_page(request.page_token, page)
         if not request.page_token:
             return
+
+
+def next_page(token: str, page: Any) -> str:
+    """Return the token of the page after this one, which was asked for with `token`; empty after the last one.
+
+    Raises `ServerFailedError` if it is the same page again: the list would have no end.
+    """
+    if page.next_page_token and page.next_page_token == token:
+        raise ServerFailedError("the server names the same page of a list as the next one; tell its operator")
+    following: str = page.next_page_token
+    return following
 
 
 def read_entries(ask: Call, method: str, request: Any, field: str) -> Iterator[Any]:

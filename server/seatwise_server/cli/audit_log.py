@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise_server.cli import asking, table
-from seatwise_server.cli.asking import Call
+from seatwise_server.cli.asking import Call, next_page
 
 AUDIT_HELP = (
     "list what admins did and what they were refused; with --json as lines that `seatwise verify` checks"
@@ -51,7 +51,7 @@ def _list_entries(ask: Call, after: int) -> Iterator[pb.AuditEntry]:
     while token:
         page = ask("ListAuditEntries", pb.ListAuditEntriesRequest(page_size=1000, page_token=token))
         yield from page.entries
-        token = page.next_page_token
+        token = next_page(token, page)
 
 
 def _row_of(entry: pb.AuditEntry) -> list[str]:

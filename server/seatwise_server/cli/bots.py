@@ -17,7 +17,7 @@ from seatwise.client import Client
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.v1 import bot_pb2
 from seatwise_server.cli import table
-from seatwise_server.cli.asking import add_arguments
+from seatwise_server.cli.asking import add_arguments, next_page
 from seatwise_server.cli.table import describe_kind
 
 BOT_COLUMNS = ("bot", "owner", "registered", "attends", "token last used", "kind", "state")
@@ -147,7 +147,7 @@ def _read_bots(client: Client) -> Iterator[bot_pb2.Bot]:
     while True:
         page = client.list_bots(BOT_PAGE, token)
         yield from page.bots
-        token = page.next_page_token
+        token = next_page(token, page)
         if not token:
             return
 
@@ -182,4 +182,4 @@ def _print_json(bot: bot_pb2.Bot) -> None:
     print(json.dumps(MessageToDict(bot, preserving_proto_field_name=True)))
 
 
-COMMAND = Command("bots", "register, list and manage bots", configure, run)
+COMMAND = Command("bots", "register, list and manage bots", configure, run, shows_answers=True)

@@ -16,7 +16,7 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc, match_pb2
 from seatwise_referee.verify import verify_line
 from seatwise_server.cli import asking
-from seatwise_server.cli.asking import Call
+from seatwise_server.cli.asking import Call, next_page
 
 CHECK_HELP = "compare lists, entries, records and result logs, and replay all records and the journals of running matches"
 PAGE = 200
@@ -90,7 +90,7 @@ def _list_all_matches(client: Client) -> Iterator[match_pb2.Match]:
     while True:
         page = client.list_matches(PAGE, token)
         yield from page
-        token = page.next_page_token
+        token = next_page(token, page)
         if not token:
             return
 

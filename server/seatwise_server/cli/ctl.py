@@ -175,4 +175,6 @@ def _print_answer(message: Any, text: str, args: Namespace) -> None:
     print(json.dumps(asking.to_dict(message)) if args.json else text)
 
 
-COMMAND = Command("ctl", "manage the referees, matches and leases of a server", configure, run)
+COMMAND = Command(
+    "ctl", "manage the referees, matches and leases of a server", configure, run, shows_answers=True
+)

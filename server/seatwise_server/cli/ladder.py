@@ -237,4 +237,4 @@ def _reinstate_bot(ask: Call, args: Namespace) -> int:
     return 0
 
 
-COMMAND = Command("ladder", "create ladders and show their standings", configure, run)
+COMMAND = Command("ladder", "create ladders and show their standings", configure, run, shows_answers=True)

@@ -22,7 +22,7 @@ from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import table
-from seatwise_server.cli.asking import add_arguments, parse_options
+from seatwise_server.cli.asking import add_arguments, next_page, parse_options
 from seatwise_server.cli.bots import full_bot_name
 
 MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
@@ -200,7 +200,7 @@ def _read_matches(client: Client, args: Namespace, bot: str) -> list[match_pb2.M
             created_before=args.until,
         )
         matches += page
-        token = page.next_page_token
+        token = next_page(token, page)
         if not token:
             break
     return matches
@@ -296,4 +296,6 @@ def _match_row(match: match_pb2.Match) -> list[str]:
     ]
 
 
-COMMAND = Command("match", "create, list, show and watch the matches of a server", configure, run)
+COMMAND = Command(
+    "match", "create, list, show and watch the matches of a server", configure, run, shows_answers=True
+)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from seatwise.cli.clean_output import uncleaned_output
+from seatwise.server_text import clean_text
 from seatwise.v1 import bot_pb2
 
 if TYPE_CHECKING:  # rich is optional: authors of bots need not install it
@@ -59,7 +61,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
         return
     from rich.console import Console
 
-    console = Console()
+    console = Console(file=uncleaned_output())
     if console.measure(drawn, options=console.options.update(max_width=WIDEST)).minimum > console.width:
         _print_plain(columns, rows)
     else:
@@ -79,7 +81,7 @@ def _draw_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for number, column in enumerate(columns):
         drawn.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=not number)
     for row in rows:
-        drawn.add_row(*row)
+        drawn.add_row(*map(clean_text, row))
     return drawn
 
 
