@@ -20,8 +20,8 @@ from doubles.virtual import in_virtual_time
 
 import seatwise
 from seatwise import bot_errors, errors, remote
-from seatwise.link import bot_session, question_loop, seat_session
-from seatwise.link.lobby_link import LAST_OFFERS_S, UNCONFIRMED_S
+from seatwise.link import bot_session, lobby_link, question_loop, seat_session
+from seatwise.link.lobby_link import SLOW_ANSWER_S
 from seatwise.link.wire import GrpcWire
 from seatwise.remote import run, run_async
 
@@ -136,7 +136,7 @@ async def test_it_stays_until_the_seats_that_were_announced_are_offered(server: 
     referee = await server.referee()
     await referee.sat()
     await referee.finish(match="a")
-    left, _ = await asyncio.wait([task], timeout=2 * LAST_OFFERS_S)  # one that does not wait leaves at once
+    left, _ = await asyncio.wait([task], timeout=2 * SLOW_ANSWER_S)  # one that does not wait leaves at once
     assert not left
     await lobby.offer("b")
     await referee.sat()  # two streams carry the offer and the end
@@ -156,7 +156,7 @@ async def test_it_stays_while_a_connected_lobby_cannot_confirm_the_limit(server:
     referee = await server.referee()
     await referee.sat()
     await referee.finish(match="a")
-    left, _ = await asyncio.wait([task], timeout=2 * LAST_OFFERS_S)  # one that does not wait leaves at once
+    left, _ = await asyncio.wait([task], timeout=2 * SLOW_ANSWER_S)  # one that does not wait leaves at once
     assert not left
     await lobby.offer("b")
     await lobby.welcome(0)
@@ -165,21 +165,38 @@ async def test_it_stays_while_a_connected_lobby_cannot_confirm_the_limit(server:
     assert (await task).matches == 2
 
 
-async def test_it_does_not_stay_for_a_lobby_that_has_gone(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = start(server, matches=1)
+async def test_it_finds_another_lobby_before_it_leaves(server: FakeServer) -> None:
+    task = start(server, matches=1, max_matches=2)
     lobby = await server.lobby()
     assert await lobby.limit() == 1
-    monkeypatch.setattr(Lobby, "can_confirm", False)
+    lobby.can_confirm = False
     await lobby.offer("a")
     assert await lobby.limit() == 0
     referee = await server.referee()
     await referee.sat()
     await referee.finish(match="a")
+    await asyncio.sleep(SLOW_ANSWER_S)
     lobby.end("UNAVAILABLE", "SERVER_STOPPING")
-    async with asyncio.timeout(UNCONFIRMED_S / 2):
-        assert (await task).matches == 1
+    again = await server.lobby()
+    await again.offer("b")  # it was paired just before
+    await referee.sat()
+    await referee.finish(match="b")
+    assert (await task).matches == 2
+
+
+async def test_it_does_not_stay_for_ever_where_no_lobby_answers(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Lobby, "can_confirm", False)
+    monkeypatch.setattr(lobby_link, "AWAITED_S", 1.5)
+    task = start(server, matches=1)
+    lobby = await server.lobby()
+    await lobby.offer("a")
+    referee = await server.referee()
+    await referee.sat()
+    await referee.finish(match="a")
+    assert (await task).matches == 1
+    assert "left, although the lobby did not say that it offers no more seats" in caplog.text
 
 
 async def test_one_line_for_each_match(server: FakeServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,14 +22,12 @@ from seatwise.v1.lobby_service_pb2 import (
     Welcome,
 )
 
-LAST_OFFERS_S = 1.0
-"""The longest time, in seconds, for which offers may still arrive after the limit was set to 0 and the lobby has not confirmed it,
-while it is not connected.
+SLOW_ANSWER_S = 1.0
+"""After so many seconds without the lobby's answer a bot that drains says in the log what it waits for."""
+AWAITED_S = 30.0
+"""The longest time, in seconds, for which a bot that drains waits for the lobby: for its answer, and then for the offers of seats that
+it has announced. The answer is late when the lobby or its store is away, and the bot may have been paired just before.
 """
-UNCONFIRMED_S = 15.0
-"""The same while the lobby is connected: it cannot confirm the limit while its store is away."""
-PENDING_OFFERS_S = 30.0
-"""The longest time, in seconds, for which a bot that drains waits for the offers of seats that the lobby has announced."""
 
 FIRST_WORD_S = 60.0
 """The longest time, in seconds, until the lobby answers the first request. After it another link is opened."""
@@ -74,7 +72,7 @@ class LobbyLink:
         self._on_closed = on_closed
         self._changed = asyncio.Event()
         self._drained = asyncio.Event()
-        self._drained_at = self._linked_drained_at = 0.0
+        self._drained_at = 0.0
         self._off: dict[str, int] = {}
         """The cause for each queue and ladder in which the bot is not paired."""
         self._bot = ""
@@ -85,8 +83,7 @@ class LobbyLink:
         if max_matches != self._limit:
             self._limit = max_matches
             self._drained.clear()
-            now = asyncio.get_running_loop().time()
-            self._drained_at, self._linked_drained_at = now + LAST_OFFERS_S, now + UNCONFIRMED_S
+            self._drained_at = asyncio.get_running_loop().time() + AWAITED_S
             self._changed.set()
 
     @property
@@ -96,19 +93,23 @@ class LobbyLink:
 
     async def wait_until_drained(self) -> None:
         """Wait until the lobby has confirmed the limit 0 and offered all seats, so that no more offers can arrive."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SLOW_ANSWER_S):
+                await self._drained.wait()
+        if not self._drained.is_set():
+            log.info(
+                "waiting for the lobby to say that it offers no more seats, for at most %.0f s", AWAITED_S
+            )
         while not self._are_offers_over():
             with suppress(TimeoutError):
-                async with asyncio.timeout(
-                    LAST_OFFERS_S
-                ):  # then it looks whether the lobby is still connected
+                async with asyncio.timeout_at(self._drained_at):
                     await self._drained.wait()
         if not self._drained.is_set():
-            log.debug("the lobby did not confirm that it offers no more seats")
+            log.warning("left, although the lobby did not say that it offers no more seats")
 
     def _are_offers_over(self) -> bool:
         """Whether the lobby has confirmed that no more offers can arrive, or has not done so in time."""
-        until = max(self._drained_at, self._linked_drained_at) if self._is_linked else self._drained_at
-        return self._drained.is_set() or asyncio.get_running_loop().time() >= until
+        return self._drained.is_set() or asyncio.get_running_loop().time() >= self._drained_at
 
     async def keep_attending(self) -> None:
         """Attend until cancelled. Raises only errors that a retry cannot mend."""
@@ -198,7 +199,7 @@ class LobbyLink:
         """The lobby has confirmed the limit 0; it still has to offer this number of seats."""
         if seats:
             self._drained.clear()
-            self._drained_at = asyncio.get_running_loop().time() + PENDING_OFFERS_S
+            self._drained_at = asyncio.get_running_loop().time() + AWAITED_S
         else:
             self._drained.set()
 
