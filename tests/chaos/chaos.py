@@ -210,10 +210,11 @@ async def run(
                 told.say(f"the disk of Redis is filled by {made.redis.disk.how}")
             async with Run(made, harms, told) as this:
                 books = await this.chaos(seconds)
-    return _summarise(fault, made.all, this, books)
+    return summarise(fault, made.all, this, books)
 
 
-def _summarise(fault: Fault, victims: list[Victim], this: Run, books: Books) -> tuple[Results, list[str]]:
+def summarise(fault: Fault, victims: list[Victim], this: Run, books: Books) -> tuple[Results, list[str]]:
+    """What came of a run, and everything that is wrong in words."""
     findings = books.checked()
     stuck = [*this.stuck, *books.stuck]
     results = Results(

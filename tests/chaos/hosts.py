@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Self
@@ -13,6 +14,7 @@ import grpc
 from harness.table import Admin
 
 from chaos.world import World
+from seatwise.v1 import match_pb2
 
 AGAIN_S = 0.3
 LIMITS = {
@@ -20,6 +22,7 @@ LIMITS = {
     "ubongo": {"free_ms": {"build": 20_000}, "grace_ms": 50},
 }
 """By game. In UGO! less than a takeover takes, so that whoever is charged for one runs out of time."""
+PLAYERS_OF_SETS = 2
 ROUNDS = {"ugo": (4, 8), "ubongo": (1, 3)}
 OURS = ("INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED")
 """Codes that no repeat will better."""
@@ -35,6 +38,8 @@ class Hosts:
         self._is_closing = False
         self._tasks: list[asyncio.Task[None]] = []
         self._chance = random.Random(len(world.bots))
+        self._in_sets = Counter[tuple[str, ...]]()
+        """How many matches of sets these bots have had, in a run that is about steps."""
 
     async def __aenter__(self) -> Self:
         tables = [(game, bots) for game in LIMITS for bots in self._tables(game)]
@@ -62,15 +67,31 @@ class Hosts:
                 break
             name = await self._created(admin, game, bots, f"chaos-{number}-{each}")
             self.matches.add(name)
-            await _until_answered(partial(admin.over, name))
+            await _until_over(admin, name)
         await admin.drop()
+
+    def _place_in_set(self, bots: tuple[str, ...]) -> match_pb2.DealSet:
+        """The next place in the sets of deals of these bots, which are of two matches each."""
+        number = self._in_sets[bots]
+        self._in_sets[bots] += 1
+        name = "-".join(bot.split("/")[1] for bot in bots)
+        return match_pb2.DealSet(name=f"sets/{name}-{number // 2}", number=number % 2 + 1, size=2)
 
     async def _created(self, admin: Admin, game: str, bots: tuple[str, ...], request_id: str) -> str:
         """The name of a new match; however often it has to be asked for, there is one."""
         rounds = self._chance.randint(*ROUNDS[game])
         create = partial(admin.create, bots, game=game, rounds=rounds, request_id=request_id, **LIMITS[game])
+        if self._world.ladder and game == "ugo" and len(bots) == PLAYERS_OF_SETS:
+            rounds = ROUNDS[game][0]  # the same in all matches of a set
+            create = partial(create, rounds=rounds, deal_set=self._place_in_set(bots))
         name: str = (await _until_answered(create)).name
         return name
+
+
+async def _until_over(admin: Admin, name: str) -> None:
+    """Asks again and again: nobody may watch a match of a set of deals before all of them are over."""
+    while not (await _until_answered(partial(admin.match, name))).HasField("end_time"):  # noqa: ASYNC110
+        await asyncio.sleep(AGAIN_S)
 
 
 async def _until_answered(ask: Callable[[], Awaitable[Any]]) -> Any:

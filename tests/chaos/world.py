@@ -99,6 +99,13 @@ class Victim:
         await asyncio.sleep(lasts_s)
         await self.start()
 
+    async def rise(self, lasts_s: float) -> None:
+        """It was killed by an order, and is started again."""
+        self.kills += 1
+        await self.gone()
+        await asyncio.sleep(lasts_s)
+        await self.start()
+
     async def stop(self, lasts_s: float) -> None:
         """It stands still, and then goes on as if nothing had been."""
         self.signal(signal.SIGSTOP)
@@ -272,6 +279,14 @@ class Server(Victim):
         assert self._link is not None
         await self._link.cut(lasts_s)
 
+    def obey_orders(self, folder: Path) -> None:
+        """It harms itself or Redis as orders in that folder say, from its next start on."""
+        names = str(folder), self.role, str(self._redis.server.folder)
+        self.process.before = (
+            f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
+            f"from chaos.steps import install; install(*{names!r})\n"
+        )
+
     @property
     def faults(self) -> list[str]:
         """What it logged of its own faults, and what it said that was no log line."""
@@ -350,6 +365,13 @@ class World:
     referees: list[Server] = field(default_factory=list)
     fronts: list[Server] = field(default_factory=list)
     bots: list[Player] = field(default_factory=list)
+    ladder: str = ""
+    """The ladder on which bots of the queue play, too, in a run that is about steps."""
+
+    @property
+    def steps(self) -> Path:
+        """The folder of the orders of such a run (`chaos.steps`)."""
+        return self.folder / "steps"
 
     @property
     def victims(self) -> dict[str, list[Any]]:
@@ -399,6 +421,9 @@ async def world(
     made = World(folder, redis)
     try:
         redis.server.start()
+        if fault == "steps":
+            made.ladder = "ladders/chaos"
+            made.steps.mkdir()
         if fault == "links":
             await _start_links(made, referees + fronts)
         await _start_servers(made, referees, fronts)
@@ -434,6 +459,9 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
     load_or_create_admin_token(tokens[0])
     for each in tokens[1:]:  # all have one operator
         each.hardlink_to(tokens[0])
+    if made.ladder:
+        for server in (*made.fronts, *made.referees):
+            server.obey_orders(made.steps)
     await asyncio.gather(*[server.start() for server in (*made.fronts, *made.referees)])
 
 
@@ -443,12 +471,14 @@ async def _start_bots(made: World, games: Sequence[str]) -> None:
     Of four bots one comes by WebSocket, and one by plain HTTP.
     """
     admin = made.admin()
+    if made.ladder:
+        await admin.create_ladder(made.ladder)
     for number, game in enumerate(games):
         server = made.fronts[number % len(made.fronts)]
         front = server.process
         ways = (front.address, front.address, front.ws_address, f"rest+{front.http_address}")
         address = ways[number % len(ways)]
-        queues = () if number % 2 or game != "ugo" else ("casual-2",)
+        queues = () if number % 2 or game != "ugo" else ("casual-2", *filter(None, (made.ladder,)))
         bot = Player(number, made.folder, address, game, queues)
         bot.gateway = server if address.startswith("rest+") else None
         wire = await admin.register(f"chaotic-{number}")

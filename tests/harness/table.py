@@ -12,7 +12,16 @@ from typing import Any
 from harness.items import item, legal_move, reason_name, submission
 from harness.wire import SOON_S, Stream, Wire
 from seatwise.games.ugo.v1 import ugo_pb2
-from seatwise.v1 import bot_service_pb2, match_pb2, match_service_pb2, play_service_pb2, time_control_pb2
+from seatwise.v1 import (
+    bot_service_pb2,
+    ladder_pb2,
+    ladder_service_pb2,
+    ladder_service_pb2_grpc,
+    match_pb2,
+    match_service_pb2,
+    play_service_pb2,
+    time_control_pb2,
+)
 from seatwise_referee.verify import verify_line
 
 QUICK = {"card": 2000, "arrange": 2000}
@@ -32,6 +41,13 @@ class Admin(Wire):
         answer = await self.bots.RegisterBot(request, metadata=self.metadata, timeout=SOON_S)
         return Wire(self.address, answer.token, answer.bot.name)
 
+    async def create_ladder(self, name: str) -> None:
+        """A ladder for two of one round of UGO!, with the limits that ladders have if nothing is said."""
+        ladder = ladder_pb2.Ladder(name=name, game="games/ugo", seats=2, options={"rounds": "1"})
+        request = ladder_service_pb2.CreateLadderRequest(ladder=ladder)
+        stub = ladder_service_pb2_grpc.LadderServiceStub(self.channel)
+        await stub.CreateLadder(request, metadata=self.metadata, timeout=SOON_S)
+
     async def revoke(self, bot: str) -> None:
         """Takes the bot's token away."""
         request = bot_service_pb2.RevokeTokenRequest(name=bot)
@@ -44,6 +60,7 @@ class Admin(Wire):
         game: str = "ugo",
         rounds: int = 1,
         request_id: str = "",
+        deal_set: match_pb2.DealSet | None = None,
         **limits: Any,
     ) -> match_pb2.Match:
         """A match, of UGO! if not said otherwise, or of Ubongo with cards that nearly always fit, between these bots; `limits` as in TimeControl, QUICK if none are named."""
@@ -53,6 +70,7 @@ class Admin(Wire):
             bots=bots,
             options={"rounds": str(rounds), **({"deck": "easy"} if game == "ubongo" else {})},
             time_control=time_control_pb2.TimeControl(**{"free_ms": QUICK, **limits}),
+            deal_set=deal_set,
         )
         answer = await self.matches.CreateMatch(request, metadata=self.metadata, timeout=SOON_S)
         match: match_pb2.Match = answer.match
