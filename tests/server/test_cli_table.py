@@ -11,6 +11,7 @@ import pytest
 from seatwise.v1 import ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_server.cli import ladder, table
+from seatwise_server.cli.check import Findings
 
 COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
 BOTS = ("house-random:1", "greedy:1", "house-counting:1", "house-greedy:1")
@@ -67,3 +68,10 @@ def test_a_ladder_without_a_table_is_not_said_to_be_without_matches(
 
     assert ladder._show_standings(ask, Namespace(ladder="ladders/main", json=False, recompute=False)) == 0
     assert said in capsys.readouterr().out
+
+
+def test_what_a_check_says_of_a_match_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    findings = Findings()
+    findings.note_wrong("matches/\x1b[31m", "no\nrecord")
+    findings.note_mended("matches/b", "the\x07list")
+    assert capsys.readouterr().err == "matches/?[31m: no?record\nmatches/b: mended: the?list\n"

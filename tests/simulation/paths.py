@@ -49,7 +49,7 @@ _SCRIPTS = {key: it.name for it in scripts._LUA_SCRIPTS.values() for key in (it.
 
 
 READS = {
-    "CLIENT", "EXISTS", "GET", "HELLO", "HEXISTS", "HGET", "HGETALL", "HLEN", "HMGET", "PING", "SCARD", "SCRIPT", "SMEMBERS",
+    "CLIENT", "EXISTS", "GET", "HELLO", "HEXISTS", "HGET", "HGETALL", "HLEN", "HMGET", "PING", "PTTL", "SCARD", "SCRIPT", "SMEMBERS",
     "XLEN", "XPENDING", "XRANGE", "XREAD", "XREVRANGE", "ZCARD", "ZRANGE", "ZRANK", "ZSCORE",
     *(it.name for it in scripts._LUA_SCRIPTS.values() if b"no-writes" in it.source.partition(b"\n")[0]),
 }  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from seatwise.cli.security import security_of
 from seatwise.client import Client
 from seatwise.errors import RefusedError, SeatwiseError
+from seatwise.server_text import clean_text
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc, match_pb2
 from seatwise_referee.verify import verify_line
@@ -50,12 +51,12 @@ class Findings:
     def note_wrong(self, match: str, text: str) -> None:
         """Keep a fault, and print it."""
         self.wrong[match] = f"{self.wrong[match]}; {text}" if match in self.wrong else text
-        print(f"{match}: {text}", file=sys.stderr, flush=True)
+        print(clean_text(f"{match}: {text}"), file=sys.stderr, flush=True)
 
     def note_mended(self, match: str, text: str) -> None:
         """Keep a fault that was repaired, and print it."""
         self.mended[match] = text
-        print(f"{match}: mended: {text}", file=sys.stderr, flush=True)
+        print(clean_text(f"{match}: mended: {text}"), file=sys.stderr, flush=True)
 
 
 def run(args: Namespace) -> int:
