@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from chaos.chaos import Results, Run, Size, summarise, tabulate
-from chaos.harm import Fault
+from chaos.harm import REDIS_EVERY_S, Fault
 from chaos.screen import Screen, screen
 from chaos.steps import STEP_HARMS, Orders, StepHarm
 from chaos.world import Victim, World, world
@@ -75,7 +75,7 @@ class StepRun(Run):
         self._under_way.add(task)
         task.add_done_callback(self._harmed)
         await self._wait_for_room()
-        await asyncio.sleep(BREATH_S)
+        await asyncio.sleep(REDIS_EVERY_S - REDIS_DOWN_S if self._harm.is_at_redis else BREATH_S)
         return True
 
     async def _wait_for(self, number: int) -> tuple[int, str] | None:
