@@ -47,7 +47,7 @@ from seatwise_referee.shuffle import NONCE_BYTES
 
 CLOSED_WAIT_S = 1.0
 """The lobby and the referee use two streams. The referee's last message may arrive this much later than the lobby's, in seconds."""
-NO_WORD_S = 10.0
+NO_WORD_S = 30.0
 """If the referee does not say how the match ended within this time, in seconds, the match ends without a result."""
 
 log = logging.getLogger("seatwise")
