@@ -2756,6 +2756,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_delivery.py",),
     ),
     Fault(
+        "no-shows: a match of a ladder does not wait for a bot that no lobby told",
+        "server/seatwise_server/store/no_shows.py",
+        "_news(of_queue or of_ladder)",
+        "_news(of_queue)",
+        ("tests/server/test_store_no_shows.py",),
+    ),
+    Fault(
         "no-shows: the end of a match leaves its note of a seat of a ladder",
         f"{SCRIPTS}/seat_release.lua",
         "redis.call('HDEL', KEYS[5], ARGV[1])\n",

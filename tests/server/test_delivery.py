@@ -190,14 +190,20 @@ async def test_a_void_match_never_counts(store: Store) -> None:
     await check_all_is_done(store, it, count=0)
 
 
-async def unseated(store: Store) -> tuple[Desk, MatchEnd, int]:
-    """A match of a ladder that is void because the first of its bots, which attends, did not sit down."""
+def unseated_desk() -> Desk:
+    """A match of a ladder that is void because the first of its bots did not sit down."""
     it = desk(1, size=1)
     it.setup = replace(it.setup, competition=LADDER)
     it.match.setup = it.setup
     it.sit(1)
     it.now = it.setup.time_control.setup_ms
     it.tick()
+    return it
+
+
+async def unseated(store: Store) -> tuple[Desk, MatchEnd, int]:
+    """Such a match, whose first bot attends and was offered its seat; and its end and its epoch."""
+    it = unseated_desk()
     bot = it.setup.bots[0]
     await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, (LADDER,)), 60_000)
     await store.seats.reserve_all(it.setup.match, [(bot, 0)], is_ladder=True)
@@ -262,12 +268,7 @@ async def test_a_referee_that_died_in_the_set_up_excuses_the_absent(store: Store
 
 
 async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None:
-    it = desk(1, size=1)
-    it.setup = replace(it.setup, competition=LADDER)
-    it.match.setup = it.setup
-    it.sit(1)
-    it.now = it.setup.time_control.setup_ms
-    it.tick()
+    it = unseated_desk()
     journal = [encode_entry(entry) for entry in it.journal]
     end = end_of(it.setup, journal)
     assert end.message.void_reason == "TOO_FEW_SAT"

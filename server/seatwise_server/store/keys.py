@@ -228,7 +228,9 @@ def bot_untaken(bot: str) -> str:
 
 
 def bot_ladder_seats(bot: str) -> str:
-    """Hash of the bot's seats of ladders, with values like those of `bot_untaken`; a seat stays until it is released."""
+    """Hash of the bot's seats of ladders, with values like those of `bot_untaken`. A seat stays until it is released;
+    the hash expires a day after the last reservation.
+    """
     return f"seatwise:{{bot:{bot}}}:ladder-seats"
 
 

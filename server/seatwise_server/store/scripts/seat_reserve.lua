@@ -24,6 +24,9 @@ if ARGV[2] == '1' then
   end
   redis.call('HSET', KEYS[3], ARGV[1], 'reserved 0')
 end
-if ARGV[2] == 'ladder' then redis.call('HSET', KEYS[5], ARGV[1], 'reserved 0') end
+if ARGV[2] == 'ladder' then
+  redis.call('HSET', KEYS[5], ARGV[1], 'reserved 0')
+  redis.call('PEXPIRE', KEYS[5], 86400000) -- an older version frees a seat and leaves its note; a set-up is shorter by far
+end
 redis.call('SADD', KEYS[1], ARGV[1])
 return 1
