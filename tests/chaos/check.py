@@ -249,6 +249,27 @@ def _blamed(entry: Mapping[str, Any]) -> Iterable[tuple[int, str]]:
             yield each["seat"], f"timed out at prompt {entry['prompt']}"
 
 
+# Logs of ladders and leagues
+
+
+def wrongs_of_log(
+    competition: str, logged: Iterable[tuple[str, str]], finished: Mapping[str, str]
+) -> list[str]:
+    """What is wrong with the log of a ladder or league, in words.
+
+    Both name a match and the last hash of its record: `logged` as the log has it, `finished` as the records of all finished matches
+    have it that count there.
+    """
+    chains = dict[str, list[str]]()
+    for match, chain in logged:
+        chains.setdefault(match, []).append(chain)
+    wrong = [f"{match} is not in the log of {competition}" for match in finished.keys() - chains.keys()]
+    for match, found in chains.items():
+        if found != [finished.get(match)]:
+            wrong.append(f"{competition} logged {match} as {found}, its record has {finished.get(match)}")
+    return sorted(wrong)
+
+
 # Gaps
 
 Spans = Sequence[tuple[float, float]]

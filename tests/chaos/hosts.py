@@ -23,6 +23,7 @@ LIMITS = {
 }
 """By game. In UGO! less than a takeover takes, so that whoever is charged for one runs out of time."""
 PLAYERS_OF_SETS = 2
+MATCHES_OF_SETS = 2
 ROUNDS = {"ugo": (4, 8), "ubongo": (1, 3)}
 OURS = ("INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED")
 """Codes that no repeat will better."""
@@ -75,15 +76,20 @@ class Hosts:
         number = self._in_sets[bots]
         self._in_sets[bots] += 1
         name = "-".join(bot.split("/")[1] for bot in bots)
-        return match_pb2.DealSet(name=f"sets/{name}-{number // 2}", number=number % 2 + 1, size=2)
+        return match_pb2.DealSet(
+            name=f"sets/{name}-{number // MATCHES_OF_SETS}",
+            number=number % MATCHES_OF_SETS + 1,
+            size=MATCHES_OF_SETS,
+        )
 
     async def _created(self, admin: Admin, game: str, bots: tuple[str, ...], request_id: str) -> str:
         """The name of a new match; however often it has to be asked for, there is one."""
         rounds = self._chance.randint(*ROUNDS[game])
         create = partial(admin.create, bots, game=game, rounds=rounds, request_id=request_id, **LIMITS[game])
-        if self._world.ladder and game == "ugo" and len(bots) == PLAYERS_OF_SETS:
+        if self._world.league and game == "ugo" and len(bots) == PLAYERS_OF_SETS:
             rounds = ROUNDS[game][0]  # the same in all matches of a set
-            create = partial(create, rounds=rounds, deal_set=self._place_in_set(bots))
+            league = self._world.league if self._in_sets[bots] // MATCHES_OF_SETS % 2 else ""
+            create = partial(create, rounds=rounds, league=league, deal_set=self._place_in_set(bots))
         name: str = (await _until_answered(create)).name
         return name
 

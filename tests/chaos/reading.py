@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from chaos.check import Check, Findings, longest_gap, overlap
+from chaos.check import Check, Findings, longest_gap, overlap, wrongs_of_log
 from chaos.history import Line, read
 from chaos.world import World, opened
 from seatwise.v1 import play_service_pb2
@@ -32,6 +32,8 @@ class Books:
         self._matches = sorted(created | self._told.keys())
         self._records: dict[str, bytes] = {}
         self._voided: dict[str, str] = {}
+        self._competitions: dict[str, str] = {}
+        """The ladder or league of each match that counts for one."""
         self._bots: dict[str, list[int]] = {}
         """The numbers of the bots of each match, by seat."""
 
@@ -48,6 +50,10 @@ class Books:
         async with opened(self._world.redis) as store:
             for match in self._matches:
                 await self._collect(store, match)
+            for competition in filter(None, (self._world.ladder, self._world.league)):
+                self.problems += wrongs_of_log(
+                    competition, await _logged(store, competition), self._finished(competition)
+                )
         for server in (*self._world.fronts, *self._world.referees):
             self.problems += [f"{server} logged: {line:.300}" for line in server.faults]
 
@@ -55,14 +61,23 @@ class Books:
         meta, record = await store.matches.get_meta(match), await store.matches.get_record(match)
         state = meta.state if meta else "forgotten"
         numbers = {bot.name: bot.number for bot in self._world.bots}
-        bots = json.loads(meta.fields["setup"])["bots"] if meta else []
-        self._bots[match] = [numbers[bot] for bot in bots]
+        setup = json.loads(meta.fields["setup"]) if meta else {"bots": []}
+        self._bots[match] = [numbers[bot] for bot in setup["bots"]]
+        self._competitions[match] = setup.get("competition", "")
         if state == "VOIDED" and meta:
             self._voided[match] = play_service_pb2.MatchEnded.FromString(meta.fields["result"]).void_reason
         elif state == "FINISHED" and record:
             self._records[match] = record
         else:
             self.stuck.append(f"{match} is not over, it is {state}")
+
+    def _finished(self, competition: str) -> dict[str, str]:
+        """The last hash of the record of each finished match that counts for it."""
+        return {
+            match: json.loads(record)["chain"]
+            for match, record in self._records.items()
+            if self._competitions[match] == competition
+        }
 
     # When nothing is
 
@@ -112,6 +127,14 @@ async def _held(store: Store, world: World) -> bool:
         await store.jobs.count_unfinished()
         or any([await store.seats.held_seats(bot.name) for bot in world.bots])
     )
+
+
+async def _logged(store: Store, competition: str) -> list[tuple[str, str]]:
+    """Each match that is in the log, and the last hash of its record."""
+    found = list[tuple[str, str]]()
+    while results := await store.results.read_results(competition, len(found)):
+        found += [(result.match, result.chain) for result in results]
+    return found
 
 
 def _told(world: World) -> dict[str, dict[int, tuple[int, list[Line]]]]:

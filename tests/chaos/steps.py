@@ -2,7 +2,8 @@
 
 The order is a few bytes in a file that all servers of a run have mapped: which harm comes next. The first server that meets a
 step at which this harm was not done before claims the order, says where it is, and does the harm to itself or to Redis. Steps
-have the names that failpoints have in virtual time (`simulation.paths`).
+have the names that failpoints have in virtual time (`simulation.paths`), but that here a command says of itself whether it is
+about a ladder or a league.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ STEP_HARMS: Final = (
     StepHarm("Redis lost after", True, False, signal.SIGKILL, is_at_redis=True),
 )
 """The harms of failpoints, by the number that an order has; 0 is no order."""
+
+COMPETITIONS: Final = ("ladders", "leagues")
 
 _ORDER = struct.Struct("<II")
 ORDERS = "orders"
@@ -124,7 +127,7 @@ class Striker:
     def meet(self, path: tuple[str, ...], step: str, *, is_after: bool) -> None:
         """The server is just before this step, or has just taken it."""
         order = self._orders.next
-        if order is None or not path or step in READS:
+        if order is None or not path or step.partition(" ")[0] in READS:
             return
         harm, number = order
         if harm.is_after != is_after or (step == MESSAGE and not harm.at_messages):
@@ -161,7 +164,12 @@ class Striker:
 
 
 def _step_of(words: Sequence[Any]) -> str:
-    return name_of([word if isinstance(word, bytes) else str(word).encode() for word in words[:2]])
+    """Its name, and whether it changes the log or the books of a ladder or of a league: those are different steps."""
+    named = [word if isinstance(word, bytes) else str(word).encode() for word in words[:6]]
+    competition = next(
+        (kind for kind in COMPETITIONS if any(f":{kind}/".encode() in word for word in named)), ""
+    )
+    return name_of(named) + (f" ({competition})" if competition else "")
 
 
 def install(folder: str, role: str, redis_folder: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from matches.one_match import Desk, dealt
 from matches.one_race import ready
 
-from chaos.check import SLACK_MS, Check, Findings, longest_gap
+from chaos.check import SLACK_MS, Check, Findings, longest_gap, wrongs_of_log
 from chaos.history import Line
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.kits.codecs import CODECS
@@ -310,3 +310,20 @@ def test_the_longest_gap_is_that_of_the_whole_table() -> None:
     assert longest_gap(told, []) == 5.0
     assert longest_gap(told, [(6.0, 7.0)]) == 3.0
     assert longest_gap({}, []) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("logged", "wrong"),
+    [
+        ([("matches/a", "1"), ("matches/b", "2")], ""),
+        ([("matches/a", "1")], "matches/b is not in the log of leagues/l"),
+        ([("matches/a", "1"), ("matches/b", "2"), ("matches/b", "2")], "logged matches/b as ['2', '2']"),
+        ([("matches/a", "1"), ("matches/b", "3")], "logged matches/b as ['3'], its record has 2"),
+        ([("matches/a", "1"), ("matches/b", "2"), ("matches/c", "4")], "['4'], its record has None"),
+    ],
+    ids=["as it should be", "lost", "doubled", "other", "void"],
+)
+def test_each_match_that_counts_is_in_its_log_once(logged: list[tuple[str, str]], wrong: str) -> None:
+    found = wrongs_of_log("leagues/l", logged, {"matches/a": "1", "matches/b": "2"})
+    assert len(found) == bool(wrong)
+    assert all(wrong in each for each in found)

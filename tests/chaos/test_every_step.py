@@ -19,8 +19,8 @@ PATH = ("play.referee.serve",)
 LONGEST_S = 900.0
 """For one harm. All steps that this world comes by have been harmed sooner, but for those of sleepers, which take 10 s each."""
 MUST_BE_MET = {
-    "append", "claim", "job_push", "job_done", "match_create", "offer_put", "queue_take", "result_append", "retire", "seat_release",
-    "seat_reserve",
+    "append", "claim", "job_push", "job_done", "match_create", "offer_put", "queue_take", "result_append (ladders)",
+    "result_append (leagues)", "retire", "seat_release", "seat_reserve",
 }  # fmt: skip
 """Steps of seating, play, delivery and results."""
 
@@ -65,6 +65,7 @@ def test_who_does_the_harm_says_so_before(orders: Orders) -> None:
         (STEP_HARMS[1], "append", False, False),
         (STEP_HARMS[1], "message", True, True),
         (STEP_HARMS[1], "HGETALL", True, False),
+        (STEP_HARMS[1], "HGETALL (ladders)", True, False),
         (STEP_HARMS[3], "append", False, True),
         (STEP_HARMS[4], "message", True, False),
     ],

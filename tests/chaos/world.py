@@ -367,6 +367,8 @@ class World:
     bots: list[Player] = field(default_factory=list)
     ladder: str = ""
     """The ladder on which bots of the queue play, too, in a run that is about steps."""
+    league: str = ""
+    """The league for which bots with a name play every other set of deals, in such a run."""
 
     @property
     def steps(self) -> Path:
@@ -422,7 +424,7 @@ async def world(
     try:
         redis.server.start()
         if fault == "steps":
-            made.ladder = "ladders/chaos"
+            made.ladder, made.league = "ladders/chaos", "leagues/chaos"
             made.steps.mkdir()
         if fault == "links":
             await _start_links(made, referees + fronts)
@@ -486,4 +488,7 @@ async def _start_bots(made: World, games: Sequence[str]) -> None:
         await wire.drop()
         made.bots.append(bot)
         await bot.start()
+    if made.league:
+        named = [bot.name for bot in made.bots if bot.is_named and bot.game == "ugo"]
+        await admin.create_league(made.league, named)
     await admin.drop()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from seasons.one_season import league_of
 
 from harness.items import item, legal_move, reason_name, submission
 from harness.wire import SOON_S, Stream, Wire
@@ -17,12 +20,16 @@ from seatwise.v1 import (
     ladder_pb2,
     ladder_service_pb2,
     ladder_service_pb2_grpc,
+    league_pb2,
+    league_service_pb2,
+    league_service_pb2_grpc,
     match_pb2,
     match_service_pb2,
     play_service_pb2,
     time_control_pb2,
 )
 from seatwise_referee.verify import verify_line
+from seatwise_server.league.settings import Entrant
 
 QUICK = {"card": 2000, "arrange": 2000}
 """Free time that no test client needs, and no test waits for."""
@@ -48,6 +55,16 @@ class Admin(Wire):
         stub = ladder_service_pb2_grpc.LadderServiceStub(self.channel)
         await stub.CreateLadder(request, metadata=self.metadata, timeout=SOON_S)
 
+    async def create_league(self, name: str, bots: Sequence[str]) -> None:
+        """A league for two of UGO! between these bots."""
+        entrants = tuple(Entrant(bot.split("/")[1], bot) for bot in bots)
+        settings = json.dumps(league_of(entrants=entrants).to_published_json())
+        request = league_service_pb2.CreateLeagueRequest(
+            league=league_pb2.League(name=name, settings=settings)
+        )
+        stub = league_service_pb2_grpc.LeagueServiceStub(self.channel)
+        await stub.CreateLeague(request, metadata=self.metadata, timeout=SOON_S)
+
     async def revoke(self, bot: str) -> None:
         """Takes the bot's token away."""
         request = bot_service_pb2.RevokeTokenRequest(name=bot)
@@ -61,6 +78,7 @@ class Admin(Wire):
         rounds: int = 1,
         request_id: str = "",
         deal_set: match_pb2.DealSet | None = None,
+        league: str = "",
         **limits: Any,
     ) -> match_pb2.Match:
         """A match, of UGO! if not said otherwise, or of Ubongo with cards that nearly always fit, between these bots; `limits` as in TimeControl, QUICK if none are named."""
@@ -71,6 +89,7 @@ class Admin(Wire):
             options={"rounds": str(rounds), **({"deck": "easy"} if game == "ubongo" else {})},
             time_control=time_control_pb2.TimeControl(**{"free_ms": QUICK, **limits}),
             deal_set=deal_set,
+            league=league,
         )
         answer = await self.matches.CreateMatch(request, metadata=self.metadata, timeout=SOON_S)
         match: match_pb2.Match = answer.match
