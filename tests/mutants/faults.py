@@ -4975,4 +4975,13 @@ FAULTS: tuple[Fault, ...] = (
         "        except KeyError:\n",
         ("tests/server/test_house_bots.py",),
     ),
+    Fault(
+        "a bot does not wait for the result from a referee that stands still for 20 s",
+        "client_sdk/seatwise/link/seat_session.py",
+        "NO_WORD_S = 30.0",
+        "NO_WORD_S = 10.0",
+        (
+            "tests/simulation/test_failpoints.py::test_bots_are_told_the_result_of_a_referee_that_sleeps_behind_their_record",
+        ),
+    ),
 )

@@ -332,10 +332,22 @@ class SmallWorld(World):
 
     def _check_books(self) -> None:
         super()._check_books()
+        self._check_results()
         self.office.loop.create_task(self._check_logs())
         self._run("reading the logs", lambda: self._has_read_logs, 60)
         if self.erasure:
             self.erasure.check()
+
+    def _check_results(self) -> None:
+        """No bot is killed here: each was told how its matches ended, whoever else was harmed."""
+        silent = {bot.bot for bot in self.bots if bot.is_silent}
+        for match, seen in self.witness.matches.items():
+            if not seen.journals or seen.state != "FINISHED":
+                continue
+            told = {seat for _, seat in seen.results}
+            for seat, bot in enumerate(self.setup_of(match)["bots"]):
+                if seat not in told and bot not in silent:
+                    self.witness.wrong(f"{bot} was never told the result of {match}")
 
     async def _check_logs(self) -> None:
         """Each result is logged once, the set of deals is over, and both tables count what the logs hold."""

@@ -85,6 +85,13 @@ def test_a_lobby_that_stands_still_before_an_offer_is_sent_costs_no_bot_its_seat
     assert int(found[1]) >= 1
 
 
+@pytest.mark.timeout(LONGEST_S + 10)
+def test_bots_are_told_the_result_of_a_referee_that_sleeps_behind_their_record() -> None:
+    ended = run("--story", "plain", "--point", "> retire", "--harm", "asleep after", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ", 3 harms, 0 worlds wrong" in ended.stdout, ended.stdout
+
+
 def test_all_that_is_to_be_harmed_is_met() -> None:
     ended = run("--story", "plain", "--point", "nothing has this name", "--list")
     met = {line.rpartition(" > ")[2].partition(" ")[0] for line in ended.stdout.splitlines() if " > " in line}
