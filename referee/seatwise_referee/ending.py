@@ -38,6 +38,9 @@ class VoidReason(StrEnum):
     TOO_FEW_SAT = "TOO_FEW_SAT"
     """Fewer than two seats were taken in the set-up time."""
 
+    BOT_NOT_TOLD = "BOT_NOT_TOLD"
+    """No lobby could tell a bot of its seat in a match of a ladder."""
+
     ABORTED = "ABORTED"
     """An operator ended it."""
 

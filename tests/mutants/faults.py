@@ -4984,4 +4984,18 @@ FAULTS: tuple[Fault, ...] = (
             "tests/simulation/test_failpoints.py::test_bots_are_told_the_result_of_a_referee_that_sleeps_behind_their_record",
         ),
     ),
+    Fault(
+        "a bot that no lobby told of its seat on a ladder is rated as absent",
+        "server/seatwise_server/play/seat_offers.py",
+        "table.void_match(VoidReason.BOT_NOT_TOLD)",
+        "pass",
+        ("tests/server/test_unheard.py",),
+    ),
+    Fault(
+        "a match of a ladder is voided although its bot was told of its seat",
+        "server/seatwise_server/play/seat_offers.py",
+        "if SeatNews.UNTOLD in (await",
+        "if SeatNews.TOLD in (await",
+        ("tests/server/test_unheard.py",),
+    ),
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from doubles.room import Room
 from doubles.virtual import in_virtual_time, running
-from matches.one_match import ALLOWED_MS
+from matches.one_match import ALLOWED_MS, setup_of
 
-from seatwise_referee.journal import encode_entry
+from seatwise_referee.ending import VoidReason
+from seatwise_referee.journal import Voided, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
 from seatwise_server.store import Attendance, SeatNews, Store
@@ -109,6 +111,40 @@ async def test_a_bot_of_which_no_lobby_ever_hears_again_is_gone() -> None:
     assert kinds(room) == []
     await room.pass_ms(SETUP_MS + 2000)
     assert kinds(room)[-1] == "voided"
+
+
+def seated_by_a_ladder() -> tuple[Room, Lobbies]:
+    """Of three bots no lobby tells the last one."""
+    room = Room(setup=replace(setup_of(3, setup_ms=SETUP_MS), competition="ladders/test"))
+    lobbies = opened(room)
+    lobbies.look_after(room)
+    lobbies.news = {room.setup.bots[2]: SeatNews.UNTOLD}
+    for seat in (0, 1):
+        room.link(seat).sit(seat)
+    return room, lobbies
+
+
+@in_virtual_time
+async def test_a_match_of_a_ladder_is_not_rated_without_a_bot_that_was_never_told_of_its_seat() -> None:
+    room, lobbies = seated_by_a_ladder()
+    await room.pass_ms(MOST_UNHEARD_S * 1000 - 1_500)
+    lobbies.is_away = True
+    await room.pass_ms(2_000)
+    lobbies.is_away = False
+    await room.pass_ms(1_500)
+    assert kinds(room) == ["sat", "sat", "voided"]
+    end = room.entries()[-1]
+    assert isinstance(end, Voided)
+    assert end.reason == VoidReason.BOT_NOT_TOLD
+
+
+@in_virtual_time
+async def test_a_match_of_a_ladder_is_rated_without_a_bot_that_was_told_late_and_does_not_sit_down() -> None:
+    room, lobbies = seated_by_a_ladder()
+    await room.pass_ms(20_000)
+    lobbies.news = {room.setup.bots[2]: SeatNews.TOLD}
+    await room.pass_ms(MOST_UNHEARD_S * 1000)
+    assert kinds(room)[:4] == ["sat", "sat", "forfeited", "dealt"]
 
 
 @in_virtual_time

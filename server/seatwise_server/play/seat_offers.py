@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from seatwise_referee.ending import VoidReason
 from seatwise_referee.match_state import MatchState
 from seatwise_server.game_choice import GameKind
+from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
@@ -56,7 +58,7 @@ class SeatOffers:
 
     async def wait_for_lobbies(self, table: Table) -> None:
         """Lets a table wait for bots that cannot know of their seats, because no lobby has checked on them
-        since the offer.
+        since the offer. Voids a match of a ladder if a bot cannot know of its seat even then: it would be rated as absent.
 
         Call it `LOBBY_LOOK_S` after the seats were offered.
         """
@@ -67,6 +69,16 @@ class SeatOffers:
                 if unheard:
                     table.wait_for_bots(unheard, int((asked_s - since_s) * 1000))
             await asyncio.sleep(UNHEARD_CHECK_S)
+        if table.match.setup.competition.startswith(LADDER_PREFIX):
+            await self._void_if_untold(table)
+
+    async def _void_if_untold(self, table: Table) -> None:
+        while table.awaited_bots and not table.is_closed:
+            with suppress(StoreUnavailable):
+                if SeatNews.UNTOLD in (await self._news_of_seats(table)).values():
+                    table.void_match(VoidReason.BOT_NOT_TOLD)
+                return
+            await asyncio.sleep(STORE_RETRY_S)
 
     async def _bots_without_lobby(self, table: Table, since_s: float) -> list[str]:
         kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)
