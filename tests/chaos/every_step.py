@@ -22,14 +22,14 @@ from pathlib import Path
 from chaos.chaos import Results, Run, Size, summarise, tabulate
 from chaos.harm import REDIS_EVERY_S, Fault
 from chaos.screen import Screen, screen
-from chaos.steps import STEP_HARMS, Orders, StepHarm
+from chaos.steps import REST_S, STEP_HARMS, Orders, StepHarm
 from chaos.world import Victim, World, world
 from seatwise_server import log
 
 STEPS = "steps"
 """The name of the run, for `world`."""
 QUIET_S = 12.0
-"""When no step was new for so long, all that this world comes by have been harmed."""
+"""When no step was new for so long, all that this world comes by have been harmed. Sleepers and those who rest meet none."""
 ASLEEP_S = 20.0
 REDIS_DOWN_S = 2.0
 AWAY_S = 0.1
@@ -80,11 +80,15 @@ class StepRun(Run):
 
     async def _wait_for(self, number: int) -> tuple[int, str] | None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(QUIET_S):
+            async with asyncio.timeout(QUIET_S + (ASLEEP_S + REST_S if self._puts_to_sleep else 0)):
                 while (told := self._orders.told(number)) is None:  # noqa: ASYNC110  # a process that dies tells nobody
                     await asyncio.sleep(LOOK_S)
                 return told
         return None
+
+    @property
+    def _puts_to_sleep(self) -> bool:
+        return self._harm.name == "asleep after"
 
     def _victim_of(self, pid: int) -> Victim:
         """The process that has done the harm, or Redis if it was done to that."""
@@ -93,13 +97,13 @@ class StepRun(Run):
         return next(each for each in (*self._world.fronts, *self._world.referees) if each.pid == pid)
 
     async def _mend(self, victim: Victim) -> None:
-        if self._harm.name == "asleep after":
+        if self._puts_to_sleep:
             await victim.harm("stop", ASLEEP_S)
         else:
             await victim.harm("rise", REDIS_DOWN_S if self._harm.is_at_redis else AWAY_S)
 
     async def _wait_for_room(self) -> None:
-        most = MOST_ASLEEP if self._harm.name == "asleep after" else 1
+        most = MOST_ASLEEP if self._puts_to_sleep else 1
         while len(self._under_way) >= most:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 

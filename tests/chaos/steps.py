@@ -12,6 +12,7 @@ import mmap
 import os
 import signal
 import struct
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -46,6 +47,9 @@ STEP_HARMS: Final = (
 )
 """The harms of failpoints, by the number that an order has; 0 is no order."""
 
+REST_S: Final = 15.0
+"""A process that has slept is not put to sleep again for so long. A lobby that sleeps twice in a row is away for longer than the 30 s
+for which a referee waits for bots that nobody tells of their seats."""
 COMPETITIONS: Final = ("ladders", "leagues")
 
 _ORDER = struct.Struct("<II")
@@ -123,6 +127,7 @@ class Striker:
         self._orders = orders
         self._role = role
         self._redis_pid = redis_pid
+        self._rests_until_s = 0.0
 
     def meet(self, path: tuple[str, ...], step: str, *, is_after: bool) -> None:
         """The server is just before this step, or has just taken it."""
@@ -130,12 +135,14 @@ class Striker:
         if order is None or not path or step.partition(" ")[0] in READS:
             return
         harm, number = order
-        if harm.is_after != is_after or (step == MESSAGE and not harm.at_messages):
+        is_met = harm.is_after == is_after and (step != MESSAGE or harm.at_messages)
+        if not is_met or time.monotonic() < self._rests_until_s:
             return
         point = Failpoint(self._role, (*path, step))
         if self._orders.claim(harm, number, point):
             self._orders.tell(number, point)
             os.kill(self._victim(harm), harm.signal)
+            self._rests_until_s = time.monotonic() + REST_S if harm.signal is signal.SIGSTOP else 0.0
 
     def _victim(self, harm: StepHarm) -> int:
         return int(self._redis_pid.read_text().split()[0]) if harm.is_at_redis else os.getpid()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from simulation.paths import Failpoint
 
 from chaos.chaos import Size
 from chaos.every_step import run_steps
-from chaos.steps import STEP_HARMS, Orders, StepHarm, Striker
+from chaos.steps import REST_S, STEP_HARMS, Orders, StepHarm, Striker
 
 KILLED, ASLEEP = STEP_HARMS[1], STEP_HARMS[2]
 PATH = ("play.referee.serve",)
@@ -81,6 +82,23 @@ def test_harms_are_done_before_or_after_steps_that_change_something(
     Striker(orders, "referee", redis_pid).meet(PATH, name, is_after=is_after)
     victim = 77 if harm.is_at_redis else os.getpid()
     assert done == ([(victim, harm.signal)] if is_done else [])
+
+
+def test_who_has_slept_is_not_put_to_sleep_again_at_once(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[signal.Signals] = []
+    now_s = 1000.0
+    monkeypatch.setattr(os, "kill", lambda _, number: done.append(number))
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    striker = Striker(orders, "referee", orders.folder / "redis.pid")
+    for number, (name, later_s) in enumerate([("append", 0), ("retire", REST_S - 1), ("retire", 2)], start=1):
+        now_s += later_s
+        orders.give(ASLEEP, number)
+        striker.meet(PATH, name, is_after=True)
+    assert done == [signal.SIGSTOP] * 2
+    assert orders.told(2) is None
+    assert orders.told(3) is not None
 
 
 @pytest.mark.slow
