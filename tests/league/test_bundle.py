@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matches.forging import chained
 from seasons.one_season import files_in, forged, league_of, played
 
 from seatwise.cli import main
+from seatwise_referee.journal import canonical_json
 from seatwise_server.league.par import par_of
 from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.settings import Trial
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +130,7 @@ SWISS_FORGERIES: dict[str, tuple[Callable[[Lines], Any], str]] = {
         "draws.jsonl: line 1: an entrant is no whole number",
     ),
     "a draw that is none": (change_draw(1, tables=3), "draws.jsonl: line 1: this is no draw of a round"),
+    "a strange key": (change_draw(1, luck=1), "draws.jsonl: line 1: the key 'luck' does not belong there"),
     "a table that is none": (change_draw(1, tables=[3]), "draws.jsonl: line 1: a table is no list"),
 }
 
@@ -297,7 +301,36 @@ def forge_entrants(files: dict[str, bytes], count: int, **more: Any) -> dict[str
 
 
 DEEP = b"[" * 990 + b"]" * 990
-VOID = b'{"table": "r1-t1.%d", "match": "matches/x", "reason": "ABORTED"}\n'
+
+
+def voids(count: int) -> bytes:
+    """So many void matches of one table."""
+    return b"".join(
+        b'{"table": "r1-t1.%d", "match": "matches/x%d", "reason": "ABORTED"}\n' % (n, n) for n in range(count)
+    )
+
+
+def repeat_match(files: dict[str, bytes], **void: Any) -> dict[str, bytes]:
+    """The first match is the second attempt; the first one was void."""
+
+    def change(results: Lines) -> None:
+        results[0]["table"] += ".2"
+
+    table = json.loads(files["results.jsonl"].splitlines()[0])["table"]
+    line = {"table": table, "match": "matches/x", "reason": "ABORTED"} | void
+    return {
+        "results.jsonl": changed(files["results.jsonl"], change),
+        "voids.jsonl": json.dumps(line).encode() + b"\n",
+    }
+
+
+def add_key(files: dict[str, bytes], name: str) -> dict[str, bytes]:
+    """A key of which this version knows nothing, in the first line."""
+    first, *rest = files[name].splitlines(keepends=True)
+    return {name: first.replace(b"{", b'{"is_void": true, ', 1) + b"".join(rest)}
+
+
+SECOND_RANKS = b'"ranks": [2, 1], "ranks": '
 
 
 def test_a_season_of_a_game_that_is_not_installed_is_not_checked(bundle, tmp_path, capsys):
@@ -423,7 +456,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
         'voids.jsonl: line 1: table is "rrr',
     ),
     "more void matches than can be": (
-        lambda _: {"voids.jsonl": b"".join(VOID % number for number in range(2000))},
+        lambda _: {"voids.jsonl": voids(2000)},
         "voids.jsonl: more than 1018 void matches, and 6 that count",
     ),
     "more entrants than can have played": (
@@ -437,9 +470,61 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
     "more entrants than a stack has frames": (
         lambda files: (
             forge_entrants(files, 2000, format="swiss", rounds=1, schedule_version=1)
-            | {"voids.jsonl": b"".join(VOID % number for number in range(1000))}
+            | {"voids.jsonl": voids(1000)}
         ),
         "results.jsonl: line 1: r1-t1 is between bots/e1000/versions/1, bots/e0/versions/1, not",
+    ),
+    "a key of one result twice, so that some readers see another winner": (
+        lambda files: {"results.jsonl": files["results.jsonl"].replace(b'"ranks": ', SECOND_RANKS, 1)},
+        "results.jsonl: line 1: this is no JSON: the key 'ranks' stands twice in one object",
+    ),
+    "a setting twice": (
+        lambda files: {"settings.json": files["settings.json"].replace(b"{", b'{"rounds":9,', 1)},
+        "settings.json: this is no JSON: the key 'rounds' stands twice in one object",
+    ),
+    "a result in UTF-16": (
+        lambda files: {"results.jsonl": files["results.jsonl"].decode().encode("utf-16")},
+        "results.jsonl: line 1: this is no JSON: 'utf-8' codec can't decode",
+    ),
+    "brackets that are seen in UTF-16 only": (
+        lambda _: {"settings.json": ('{"\u0122":' + "[" * 10**5 + "]" * 10**5 + "}").encode("utf-16")},
+        "settings.json: this is no JSON: 'utf-8' codec can't decode",
+    ),
+    "a strange key in a result": (
+        lambda files: add_key(files, "results.jsonl"),
+        "results.jsonl: line 1: the key 'is_void' does not belong there",
+    ),
+    "a strange key in a void match": (
+        lambda files: repeat_match(files, is_void=False),
+        "voids.jsonl: line 1: the key 'is_void' does not belong there",
+    ),
+    "a strange key in an entrant": (
+        lambda _: {
+            "entrants.jsonl": b'{"player": "bots/random1/versions/1", "kind": "given_up", "results": 1, "x": 1}\n'
+        },
+        "entrants.jsonl: line 1: the key 'x' does not belong there",
+    ),
+    "an entrant that is given up for no reason": (
+        lambda _: {
+            "entrants.jsonl": b'{"player": "bots/random1/versions/1", "kind": "given_up", "results": 1}\n'
+        },
+        "entrants.jsonl: line 1: why must be a text",
+    ),
+    "a void match that counts": (
+        lambda files: repeat_match(files, match="matches/m1"),
+        "voids.jsonl: line 1: 'matches/m1' is another match of this season",
+    ),
+    "a void match without a name": (
+        lambda files: repeat_match(files, match={}),
+        "voids.jsonl: line 1: match and reason must be texts",
+    ),
+    "a void match without a reason": (
+        lambda files: repeat_match(files, reason=None),
+        "voids.jsonl: line 1: match and reason must be texts",
+    ),
+    "a void match twice": (
+        lambda files: repeat_match(files) | {"voids.jsonl": repeat_match(files)["voids.jsonl"] * 2},
+        "was void already",
     ),
     "no settings at all": (lambda _: {"settings.json": b"[]"}, "settings.json: has no list of entrants"),
     "settings of no league": (
@@ -458,6 +543,88 @@ def test_a_forgery_is_named_though_all_hashes_are_right(bundle, tmp_path, capsys
     assert said.count("\n") == 1
     assert said.strip().isprintable()
     assert len(said) < 800
+
+
+def test_a_match_that_was_void_once_is_accepted(bundle, tmp_path, capsys):
+    code, said = said_of(forged(bundle, tmp_path, repeat_match(files_in(bundle))), capsys)
+    assert code == 0, said
+
+
+def forge_set(files: dict[str, bytes], *numbers: int, **changes: Any) -> dict[str, bytes]:
+    """Records, from 1, that name their set of duplicate deals otherwise; with their chains and results."""
+    records, results = (
+        [*map(json.loads, files[name].splitlines())] for name in ("records.jsonl", "results.jsonl")
+    )
+    for number in numbers:
+        record = records[number - 1]
+        record["deal_set"] |= changes
+        records[number - 1] = record = chained(record)
+        results[number - 1] |= {"chain": record["chain"], "deal": record["deal_set"]["name"]}
+    return {
+        "records.jsonl": b"".join(canonical_json(record) + b"\n" for record in records),
+        "results.jsonl": b"".join(json.dumps(result).encode() + b"\n" for result in results),
+    }
+
+
+def rotated(folder: Path) -> Path:
+    """A season of two units, in each of which two bots play one deal from both seats."""
+    played(folder, league_of("random", "greedy", deals="rotation", is_trusted=True, rounds=2)).close()
+    assert publish_season(folder).digest
+    return folder / "season.bundle"
+
+
+SET_FORGERIES: dict[str, tuple[tuple[int, ...], dict[str, Any], str]] = {
+    "a deal of another season in one match": (
+        (2,),
+        {"name": "sets/other-r1-t1"},
+        "results.jsonl: line 2: r1-t1-s2 has a deal of sets/other, not of sets/small-a1b2c3",
+    ),
+    "a set of more matches": (
+        (1, 2),
+        {"size": 1000},
+        "records.jsonl: line 1: r1-t1-s1 is match 1 of 1000 of its set, and must be 1 of 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SET_FORGERIES)
+def test_a_deal_that_is_not_shared_as_the_settings_say_is_named(tmp_path, capsys, kind):
+    """Or each bot could be given the cards with which it does well, though the page says that their luck cancels out."""
+    numbers, changes, expected = SET_FORGERIES[kind]
+    bundle = rotated(tmp_path)
+    assert said_of(bundle, capsys)[0] == 0
+    code, said = said_of(forged(bundle, tmp_path, forge_set(files_in(bundle), *numbers, **changes)), capsys)
+    assert (code, expected in said) == (1, True), said
+
+
+def test_one_deal_under_two_names_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("seasons.one_season._seed", lambda _: bytes(32))
+    said = said_of(rotated(tmp_path), capsys)[1]
+    assert "r2-t1-s1 has the same deal as the set sets/small-a1b2c3-r1-t1" in said
+
+
+@pytest.mark.parametrize("table", ["zzz", "u1-s1.2", "u9-s1"])
+def test_a_test_has_no_void_matches_of_tables_that_it_has_not(tmp_path, capsys, table):
+    trial = Trial(least_units=2)
+    names = ("random", "greedy")
+    league = league_of(*names, format="ab-test", deals="rotation", is_trusted=True, rounds=8, trial=trial)
+    played(tmp_path, league).close()
+    publish_season(tmp_path)
+    void = b'{"table": "%s", "match": "matches/x", "reason": "ABORTED"}\n' % table.encode()
+    other = forged(tmp_path / "season.bundle", tmp_path, {"voids.jsonl": void})
+    assert f"voids.jsonl: {table} is not a void match of the schedule" in said_of(other, capsys)[1]
+
+
+def test_a_test_has_no_size_that_overflows(tmp_path, capsys):
+    league = league_of("random", "greedy", format="ab-test", deals="rotation", is_trusted=True, rounds=8)
+    played(tmp_path, league).close()
+    publish_season(tmp_path)
+    files = files_in(tmp_path / "season.bundle")
+    trial = json.loads(files["settings.json"])["trial"]
+    for points in ("1e308", "inf", "nan"):
+        settings = changed_settings(files["settings.json"], trial=trial | {"least_points": points})
+        other = forged(tmp_path / "season.bundle", tmp_path, {"settings.json": settings})
+        assert "least_points: must be more than 0 and at most 1,000,000" in said_of(other, capsys)[1]
 
 
 def test_par_is_right_if_the_par_bot_scores_it(bundle, tmp_path, capsys):
@@ -489,6 +656,26 @@ def test_no_more_is_read_of_a_directory_than_seven_files_need(bundle, tmp_path, 
         for number in range(3000):
             archive.writestr(f"{number}", b"")
     assert "this is no bundle: its directory is too long" in said_of(path, capsys)[1]
+
+
+def test_a_name_in_the_zip_that_is_no_text_is_named(bundle, tmp_path, capsys):
+    """Before each file the zip has its name once more."""
+    archive = bytearray(bundle.read_bytes())
+    with zipfile.ZipFile(bundle) as genuine:
+        start = genuine.getinfo("settings.json").header_offset
+    archive[start + 7] |= 8  # the name is in UTF-8
+    archive[start + 30] = 0xFF
+    (tmp_path / "name.bundle").write_bytes(archive)
+    code, said = said_of(tmp_path / "name.bundle", capsys)
+    assert (code, "settings.json: cannot be unpacked: 'utf-8' codec" in said) == (1, True)
+
+
+def test_a_file_that_lies_before_the_zip_is_named(bundle, tmp_path, capsys):
+    archive = bytearray(bundle.read_bytes())
+    archive[-6:-2] = (int.from_bytes(archive[-6:-2], "little") + 1000).to_bytes(4, "little")
+    (tmp_path / "before.bundle").write_bytes(archive)
+    code, said = said_of(tmp_path / "before.bundle", capsys)
+    assert (code, "cannot be unpacked: its directory names a place before its beginning" in said) == (1, True)
 
 
 def test_a_match_that_was_dropped_is_named_by_who_played_it(bundle, tmp_path, capsys):
@@ -529,6 +716,7 @@ import sys
 for name in ("grpc", "hiredis", "jinja2", "markupsafe", "openskill", "prometheus_client", "redis", "rich", "structlog"):
     sys.modules[name] = None
 from seatwise.cli import main
+from seatwise_referee.journal import canonical_json
 sys.exit(main(["verify", sys.argv[1]]))
 """
 

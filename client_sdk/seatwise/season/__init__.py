@@ -17,7 +17,7 @@ table follows from the results. It registers for that under the entry points `se
 
 from seatwise.season.bundle import BUNDLE_FORMAT, DRAWS, FILES, Bundle, is_bundle, open_bundle, write_bundle
 from seatwise.season.checking import CheckedSeason, check_season
-from seatwise.season.fault import BadSeason, UncheckedSeason, fault_at
+from seatwise.season.fault import BadSeason, UncheckedSeason, check_keys, fault_at
 
 check = check_season
 opened = open_bundle
@@ -32,6 +32,7 @@ __all__ = [
     "CheckedSeason",
     "UncheckedSeason",
     "check",
+    "check_keys",
     "check_season",
     "fault_at",
     "is_bundle",

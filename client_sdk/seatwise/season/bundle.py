@@ -10,12 +10,13 @@ import math
 import os
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from seatwise.season.fault import BadSeason, fault_at
+from seatwise.season.fault import BadSeason, check_keys, fault_at
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.verify import MOST_BYTES, nesting_fault
 
@@ -133,13 +134,15 @@ class Bundle:
             raise BadSeason(f"{MANIFEST}: the format is not {BUNDLE_FORMAT}")
         if not isinstance(manifest.get("files"), dict) or sorted(manifest["files"]) != sorted(self._names):
             raise BadSeason(f"{MANIFEST}: it must list {', '.join(self._names)}")
+        check_keys(manifest, ("format", "files"), MANIFEST)
         for name in self._names:
             self._check_hash(name, manifest["files"][name])
 
     def read_json(self, name: str) -> Any:
         """Return the value in the file of this name. Raises `BadSeason` if the file is missing or is no JSON."""
+        data = self._read_whole(name)
         try:
-            return _parse_json(self._read_whole(name))
+            return _parse_json(data)
         except ValueError as error:
             raise BadSeason(f"{name}: this is no JSON: {error}") from None
 
@@ -218,15 +221,34 @@ class Bundle:
                 yield file
         except KeyError:
             raise BadSeason(f"{name} is missing") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        except (
+            zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError,
+        ) as error:  # fmt: skip  # the last one is of a name before a file that is not in UTF-8
             raise BadSeason(f"{name}: cannot be unpacked: {error}") from None
 
 
 def _parse_json(data: bytes) -> Any:
-    """The value; `ValueError` says why there is none."""
+    """The value; `ValueError` says why there is none.
+
+    Bytes are decoded here, because `json` would take them for UTF-16 or UTF-32 too, where `nesting_fault` sees no brackets.
+    """
     if fault := nesting_fault(data):
         raise ValueError(fault)
-    return json.loads(data, parse_constant=_refuse_constant, parse_float=_parse_finite)
+    return json.loads(
+        data.decode(),
+        object_pairs_hook=_make_object,
+        parse_constant=_refuse_constant,
+        parse_float=_parse_finite,
+    )
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object. Of a key that stands twice some readers take the first value, and some the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f"the key {twice!r:.60} stands twice in one object")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -249,6 +271,11 @@ class _ShortReads(io.FileIO):
         if len(found) > LONGEST_READ:
             raise zipfile.BadZipFile("its directory is too long")
         return found
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        if whence == os.SEEK_SET and offset < 0:
+            raise zipfile.BadZipFile("its directory names a place before its beginning")
+        return super().seek(offset, whence)
 
 
 @contextmanager

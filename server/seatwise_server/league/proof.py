@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
+from itertools import repeat
 from typing import Any
 
-from seatwise.season import DRAWS, BadSeason, Bundle, fault_at
+from seatwise.season import DRAWS, BadSeason, Bundle, check_keys, fault_at
 from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import (
@@ -30,6 +32,11 @@ VOIDS_FOR_A_RESULT, MOST_VOIDS = 3, 1_000
 
 Void matches have no record, so any number of them is quickly forged.
 """
+RESULT_KEYS = frozenset({"table", *(each.name for each in fields(LoggedResult))})
+VOID_KEYS = ("table", "match", "reason")
+CHANGE_KEYS = ("player", "kind", "why", "results")
+DRAW_KEYS = frozenset(each.name for each in fields(RoundDraw))
+"""The keys of a line of each file."""
 
 
 def check_table(bundle: Bundle) -> None:
@@ -37,12 +44,12 @@ def check_table(bundle: Bundle) -> None:
     league = _read_league(bundle)
     results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
-    voids = _read_voids(bundle, len(results))
+    voids = _read_voids(bundle, {result.match for result in results.values()})
     _check_length(league, len(results) + len(voids))
     schedule = _make_schedule(league)
     draws = _read_draws(bundle, league, schedule)
-    _check_played(schedule, results, voids, draws)
-    _check_voids(league, results, voids)
+    _check_deals(bundle, _check_played(schedule, results, voids, draws), results)
+    _check_voids(schedule, results, voids)
     _check_entrant_changes(league, bundle, len(results))
     right = standings_of(league, results, voids)
     _check_standings(bundle.read_json("standings.json"), right)
@@ -88,13 +95,25 @@ def _is_cycle(league: League) -> bool:
     return league.format == "round-robin" and league.seats > 0
 
 
-def _read_voids(bundle: Bundle, results: int) -> set[str]:
-    """Return the tables of the void attempts."""
+def _read_voids(bundle: Bundle, counted: Collection[str]) -> set[str]:
+    """Return the tables of the void attempts. None of them is one of the `counted` matches."""
     voids: set[str] = set()
+    matches = set(counted)
     for number, void in enumerate(bundle.read_json_lines("voids.jsonl"), start=1):
-        voids.add(_table_in(void, "voids.jsonl", number))
-        if len(voids) > VOIDS_FOR_A_RESULT * results + MOST_VOIDS:
-            raise BadSeason(f"voids.jsonl: more than {len(voids) - 1} void matches, and {results} that count")
+        table, match = _table_in(void, "voids.jsonl", number), void.get("match")
+        check_keys(void, VOID_KEYS, f"voids.jsonl: line {number}")
+        if not isinstance(match, str) or not isinstance(void.get("reason"), str):
+            raise fault_at("voids.jsonl", number, "match and reason must be texts")
+        if table in voids:
+            raise fault_at("voids.jsonl", number, f"{table} was void already")
+        if match in matches:
+            raise fault_at("voids.jsonl", number, f"{match!r:.80} is another match of this season")
+        voids.add(table)
+        matches.add(match)
+        if len(voids) > VOIDS_FOR_A_RESULT * len(counted) + MOST_VOIDS:
+            raise BadSeason(
+                f"voids.jsonl: more than {len(voids) - 1} void matches, and {len(counted)} that count"
+            )
     return voids
 
 
@@ -113,6 +132,7 @@ def _read_results(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
         except (ValueError, OverflowError) as error:
             raise fault_at("results.jsonl", number, str(error)) from None
         table = _table_in(line, "results.jsonl", number)
+        check_keys(line, RESULT_KEYS, f"results.jsonl: line {number}")
         first = seen.setdefault(table, number)
         if first != number:
             raise fault_at("results.jsonl", number, f"{table} was played in line {first} already")
@@ -141,6 +161,7 @@ def _read_draws(bundle: Bundle, league: League, schedule: Schedule) -> dict[int,
             draws[number] = RoundDraw.from_json(line, len(league.entrants))
         except ValueError as error:
             raise fault_at(DRAWS, number, str(error)) from None
+        check_keys(line, DRAW_KEYS, f"{DRAWS}: line {number}")
         if draws[number].round != number:
             raise fault_at(DRAWS, number, f"round is {draws[number].round}")
     wanted = schedule.rounds if isinstance(schedule, Swiss) else 0
@@ -154,9 +175,13 @@ def _check_played(
     results: Mapping[str, LoggedResult],
     voids: set[str],
     draws: Mapping[int, RoundDraw],
-) -> None:
-    """Follow the season in the order in which its matches were due: all of them were played, and no others."""
+) -> dict[str, ScheduledMatch]:
+    """Follow the season in the order in which its matches were due: all of them were played, and no others.
+
+    Returns the scheduled match of each result.
+    """
     known: dict[str, LoggedResult] = {}
+    scheduled: dict[str, ScheduledMatch] = {}
     while due := schedule.due_matches(SoFar(known, voids, draws=draws)):
         played = [match for match in due if match.id in results]
         if not played:
@@ -165,23 +190,26 @@ def _check_played(
             )
         for match in played:
             _check_match(match, results[match.id])
-            known[match.id] = results[match.id]
+            known[match.id], scheduled[match.id] = results[match.id], match
     if isinstance(schedule, Swiss) and (fault := schedule.find_draw_fault(SoFar(known, voids, draws=draws))):
         raise BadSeason(f"{DRAWS}: {fault}")
     under_way = {match.id: match for match in started_by(schedule, len(results))}
     for table, result in results.items():
         if table not in known:
-            _check_late(table, result, under_way)
+            scheduled[table] = _check_late(table, result, under_way)
+    return scheduled
 
 
-def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
+def _check_voids(schedule: Schedule, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
     """Check that each void match was repeated until it counted, or was given up. A test may be decided before that."""
+    under_way = {match.id for match in started_by(schedule, MOST_ROUNDS)} if voids else set[str]()
     for void in sorted(voids):
         match = void.partition(".")[0]
         attempts = attempt_ids(match)
         place = attempts.index(void) if void in attempts else len(attempts)
         is_settled = any(each in results for each in attempts[place + 1 :]) or set(attempts) <= voids
-        if void in results or not (is_settled or league.format == "ab-test"):
+        is_open = match in under_way and voids.issuperset(attempts[: place + 1])
+        if void in results or void not in attempts or not (is_settled or is_open):
             raise BadSeason(f"voids.jsonl: {void} is not a void match of the schedule")
 
 
@@ -196,17 +224,21 @@ def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None
             or kind != ("let_back" if is_out[player] else "given_up")
         ):
             raise fault_at("entrants.jsonl", number, f"{player!r:.60} cannot be {kind!r:.20} here")
+        check_keys(change, CHANGE_KEYS, f"entrants.jsonl: line {number}")
+        if not isinstance(change.get("why"), str):
+            raise fault_at("entrants.jsonl", number, "why must be a text")
         if type(at_result) is not int or not before <= at_result <= results:
             raise fault_at("entrants.jsonl", number, f"results is {at_result!r:.20}; the log has {results}")
         before, is_out[player] = at_result, not is_out[player]
 
 
-def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, ScheduledMatch]) -> None:
+def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, ScheduledMatch]) -> ScheduledMatch:
     if table not in under_way:
         raise fault_at(
             "results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings"
         )
     _check_match(under_way[table], result)
+    return under_way[table]
 
 
 def _check_match(match: ScheduledMatch, result: LoggedResult) -> None:
@@ -215,11 +247,44 @@ def _check_match(match: ScheduledMatch, result: LoggedResult) -> None:
         raise fault_at(
             "results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}"
         )
-    _check_deal(match, result)
+
+
+def _check_deals(
+    bundle: Bundle, scheduled: Mapping[str, ScheduledMatch], results: Mapping[str, LoggedResult]
+) -> None:
+    """Check that matches that should share a deal do share it, that no others do, and each match's place in its set.
+
+    That all records of one set have its seed was checked with the records.
+    """
+    season, names = "", dict[str, str]()
+    for (table, result), place in zip(results.items(), _read_deal_sets(bundle, results), strict=True):
+        match = scheduled[table]
+        _check_deal(match, result)
+        if not match.deal or not place:
+            continue
+        of = result.deal.removesuffix(f"-{match.deal.set}")
+        if of != (season := season or of):
+            raise fault_at("results.jsonl", result.seq, f"{match.id} has a deal of {of}, not of {season}")
+        if names.setdefault(place["seed"], result.deal) != result.deal:
+            first = names[place["seed"]]
+            raise fault_at("results.jsonl", result.seq, f"{match.id} has the same deal as the set {first}")
+        wanted = (match.deal.number, match.deal.size)
+        if (found := (place["number"], place["size"])) != wanted:
+            told = f"{match.id} is match {found[0]} of {found[1]} of its set, and must be {wanted[0]} of {wanted[1]}"
+            raise fault_at("records.jsonl", result.seq, told)
+
+
+def _read_deal_sets(bundle: Bundle, results: Mapping[str, LoggedResult]) -> Iterator[Mapping[str, Any]]:
+    """Yield what each record says of the set of its deal; nothing if its deal is not shared."""
+    if not any(result.deal for result in results.values()):
+        yield from repeat({}, len(results))
+        return
+    for line in bundle.read_lines("records.jsonl"):
+        yield json.loads(line).get("deal_set", {})
 
 
 def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
-    """Check the deal of a match.
+    """Check the name of a match's deal.
 
     A void match that was the last of its deal is repeated with cards of its own, because the old ones are known.
     """
