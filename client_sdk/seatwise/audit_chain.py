@@ -36,10 +36,11 @@ def write_audit_line(seq: int, previous: str, fields: dict[str, Any]) -> tuple[s
     return canonical_json({**entry, "chain": chain}).decode(), chain
 
 
-def verify_audit_log(lines: Iterable[bytes]) -> tuple[int, int, str]:
+def verify_audit_log(lines: Iterable[bytes], last_chain: str = "") -> tuple[int, int, str]:
     """Check the lines of a log, oldest first. Return the number of correct lines, the first seq, and the first fault.
 
     The fault is empty if there is none. A log that does not begin with seq 1 is checked from its first line on.
+    With `last_chain`, the last line must have this chain: else nobody can see that lines were removed from the end.
     """
     count, first_seq, before = 0, 0, None
     for line in lines:
@@ -48,7 +49,12 @@ def verify_audit_log(lines: Iterable[bytes]) -> tuple[int, int, str]:
             return count, first_seq, fault
         first_seq = first_seq or entry["seq"]
         count, before = count + 1, entry
-    return count, first_seq, "" if count else "it holds no entry"
+    if before is None:
+        return count, first_seq, "it holds no entry"
+    if last_chain and before["chain"] != last_chain:
+        fault = f"the log ends before it, with the chain {before['chain']}, and not with {last_chain}"
+        return count, first_seq, fault
+    return count, first_seq, ""
 
 
 def _check_line(line: bytes, before: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:

@@ -96,9 +96,11 @@ def verify_certificate(certificate: SignedStatement, public_key: bytes | None = 
         told = json.loads(certificate.statement)
         results = {_printable(name): _printable(result) for name, result in told["results"].items()}
         bot, suite, version, time = (_printable(told[name]) for name in ("bot", "suite", "version", "time"))
-        return BotFindings(bot, suite, version, time, results)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         raise ValueError("what was signed is no result of an examination") from None
+    if not results:
+        raise ValueError("what was signed is no result of an examination: it names no check")
+    return BotFindings(bot, suite, version, time, results)
 
 
 def _is_signed(certificate: SignedStatement) -> bool:
@@ -118,8 +120,13 @@ def _is_signed(certificate: SignedStatement) -> bool:
 
 
 def _printable(text: Any) -> str:
-    """Return the text without control characters: a terminal that shows a stranger's statement would obey them."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
+    """Return the text without control characters: a terminal that shows a stranger's statement would obey them.
+
+    Raises `TypeError` for any other value.
+    """
+    if not isinstance(text, str):
+        raise TypeError("this is no text")
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _bytes_of(text: Any) -> bytes:

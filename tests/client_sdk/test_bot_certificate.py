@@ -49,7 +49,14 @@ def test_what_was_signed_is_told_and_any_other_text_is_refused() -> None:
         verify_certificate(replace(right, public_key=b"short"))
     with pytest.raises(ValueError, match="another key has signed it"):
         verify_certificate(right, signed().public_key)
-    for text in ("[]", "{}", "x", json.dumps({**STATEMENT, "results": 3})):
+    wrong = (
+        {"results": 3},
+        {"results": {}},
+        {"results": {"sits_down": ["passed"]}},
+        {"bot": [1]},
+        {"time": None},
+    )
+    for text in ("[]", "{}", "x", *(json.dumps({**STATEMENT, **each}) for each in wrong)):
         with pytest.raises(ValueError, match="no result of an examination"):
             verify_certificate(signed(text))
 
@@ -69,3 +76,11 @@ def test_the_command_says_what_is_not_passed_and_obeys_no_control_characters(
     file.write_text(json.dumps({**written(signed()), "signature": ""}))
     assert main(["verify", str(file)]) == 1
     assert "the signature does not fit the statement" in capsys.readouterr().out
+
+
+def test_a_certificate_has_no_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Or a chain that is not its own would seem to be checked."""
+    file = tmp_path / "bot.json"
+    file.write_text(json.dumps(written(signed())))
+    assert main(["verify", str(file), "--chain", "0" * 64]) == 2
+    assert "a certificate has no chain" in capsys.readouterr().err

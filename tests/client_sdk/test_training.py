@@ -6,6 +6,7 @@ import json
 import runpy
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -155,6 +156,20 @@ def test_a_wrong_record_is_named(tmp_path: Path) -> None:
         read_dataset([wrong], seats=4)
     with pytest.raises(UsageError, match="name a file of records"):
         read_dataset([tmp_path / "none"], seats=4)
+
+
+def test_a_line_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """A file of a stranger must not fill the memory."""
+    wrong = tmp_path / "records.jsonl"
+    with wrong.open("wb") as out:
+        out.truncate(128 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UsageError, match="line 1: the record is wrong: is no record: longer than"):
+            read_dataset([wrong], seats=4)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
 
 
 # PettingZoo and Gymnasium

@@ -55,7 +55,8 @@ def configure(parser: ArgumentParser) -> None:
         "--chain",
         type=_chain,
         metavar="HEX",
-        help="published end of the record's chain, for a file of one record; or the digest of a season bundle",
+        help="published end of the record's chain, for a file of one record; or the digest of a season bundle; "
+        "or the chain of the last entry of an audit log",
     )
     parser.add_argument(
         "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
@@ -127,10 +128,15 @@ def _verify_audit_log(arguments: Namespace) -> int:
     from json import dumps
 
     from seatwise.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
+    from seatwise.bot_errors import UsageError
 
+    if arguments.server:
+        raise UsageError(
+            "--server is for records and certificates; compare the end of an audit log with --chain"
+        )
     with _opened(arguments.file) as file:
         lines = iter(lambda: file.readline(LONGEST_AUDIT_LINE + 1), b"")
-        count, first_seq, fault = verify_audit_log(lines)
+        count, first_seq, fault = verify_audit_log(lines, arguments.chain or "")
     if arguments.json:
         print(
             dumps({"file": arguments.file, "entries": count, "first_seq": first_seq, "fault": fault or None})
@@ -158,7 +164,10 @@ def _verify_certificate(certificate: SignedStatement, arguments: Namespace) -> i
     from json import dumps
 
     from seatwise.bot_certificate import verify_certificate
+    from seatwise.bot_errors import UsageError
 
+    if arguments.chain:
+        raise UsageError("--chain is for records, season bundles and audit logs; a certificate has no chain")
     fault, found = "", None
     try:
         found = verify_certificate(certificate)

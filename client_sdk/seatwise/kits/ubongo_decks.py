@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from seatwise.bot_errors import UsageError
 from seatwise_referee.games.registry import use_decks
-from seatwise_referee.games.ubongo import DEFAULT_DIFFICULTY, BadDeck, Deck, parse_deck
+from seatwise_referee.games.ubongo import DEFAULT_DIFFICULTY, MAX_CHARACTERS, BadDeck, Deck, parse_deck
 
 
 def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
@@ -24,7 +24,7 @@ def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
 def _load_deck(file: str) -> Deck:
     try:
         with open(file, encoding="utf-8") as text:
-            return parse_deck(text.read())
+            return parse_deck(text.read(MAX_CHARACTERS + 1))
     except BadDeck as bad:
         raise UsageError(f"{file}: {bad}") from None
     except OSError as error:

@@ -33,7 +33,7 @@ def find_record(path: str, match: str = "") -> bytes:
     wanted = match.removeprefix("matches/")
     found: dict[str, bytes] = {}
     seen = 0
-    with _open_lines(path) as lines:
+    with open_record_lines(path) as lines:
         for line in lines:
             seen += 1
             name = _name_in(line)
@@ -68,9 +68,13 @@ def _explain(path: str, match: str, names: list[str], seen: int) -> str:
 
 
 @contextmanager
-def _open_lines(path: str) -> Iterator[Iterator[bytes]]:
+def open_record_lines(path: str) -> Iterator[Iterator[bytes]]:
+    """Open a file of records, a season bundle, or standard input ("-"), and yield its lines.
+
+    A line that is longer than any record comes in parts, none of which is a record. Raises `UsageError`.
+    """
     if path == "-":
-        yield _read_lines(sys.stdin.buffer)
+        yield read_record_lines(sys.stdin.buffer)
         return
     try:
         if is_bundle(Path(path)):
@@ -78,7 +82,7 @@ def _open_lines(path: str) -> Iterator[Iterator[bytes]]:
                 yield bundle.read_lines(RECORDS)
             return
         with open(path, "rb") as file:
-            yield _read_lines(file)
+            yield read_record_lines(file)
     except BadSeason as error:
         raise UsageError(f"{path}: {error}") from None
     except OSError as error:
@@ -87,7 +91,7 @@ def _open_lines(path: str) -> Iterator[Iterator[bytes]]:
         ) from None
 
 
-def _read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines. A line that is longer than any record comes in parts, none of which is a record."""
+def read_record_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of an open file. A line that is longer than any record comes in parts, none of which is a record."""
     while line := file.readline(MOST_BYTES + 2):
         yield line

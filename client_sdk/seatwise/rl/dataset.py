@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seatwise.bot_errors import UsageError
+from seatwise.replay.record_files import read_record_lines
 from seatwise.rl.actions import ACTION_COUNT, action_of_move, legal_actions
 from seatwise.rl.observation import encode_view
 from seatwise_referee.game import Seat
@@ -85,7 +86,7 @@ def read_dataset(
         read = 0
         for path in paths:
             with path.open("rb") as file:
-                for number, line in enumerate(file, start=1):
+                for number, line in enumerate(read_record_lines(file), start=1):
                     columns.add_record(_parse_record(line, seats, f"{path}, line {number}"), bots)
                     read += len(line)
                     if on_record:

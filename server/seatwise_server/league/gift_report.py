@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from seatwise.bot_errors import UsageError
 from seatwise.kits import find_kit
-from seatwise.season.bundle import RECORDS, is_bundle, open_bundle
+from seatwise.replay.record_files import open_record_lines
+from seatwise_referee.verify import nesting_fault
 from seatwise_server.competition.statistics.decision_gifts import Gift, JudgedMatch, find_gifts
 
 
@@ -26,23 +25,37 @@ def report_gifts(file: Path, deals: int, on_match: Callable[[], None]) -> tuple[
     Raises:
         UsageError: The file cannot be read, or a record of it cannot be judged.
     """
-    with _open_records(file) as lines:
+    with open_record_lines(str(file)) as lines:
         return find_gifts(_judge_matches(lines, deals, on_match))
 
 
 def count_records(file: Path) -> int:
-    """Return the number of records in the file. Raises `UsageError` if it cannot be read."""
-    with _open_records(file) as lines:
-        return sum(1 for _ in lines)
+    """Return the number of records in the file. Raises `UsageError` if it cannot be read, or has none."""
+    with open_record_lines(str(file)) as lines:
+        count = sum(1 for _ in lines)
+    if not count:
+        raise UsageError(f"{file}: contains no record")
+    return count
 
 
 def _judge_matches(lines: Iterator[bytes], deals: int, on_match: Callable[[], None]) -> Iterator[JudgedMatch]:
     for number, line in enumerate(lines, start=1):
         try:
-            yield _find_judge(json.loads(line).get("game", ""))(line, deals)
+            yield _find_judge(_game_in(line))(line, deals)
         except ValueError as bad:
             raise UsageError(f"record {number}: {bad}") from None
         on_match()
+
+
+def _game_in(line: bytes) -> str:
+    """Return the name of the game in a record that nobody has verified yet. Raises `ValueError`."""
+    if fault := nesting_fault(line):
+        raise ValueError(fault)
+    record = json.loads(line.decode("ascii"))
+    game = record.get("game") if isinstance(record, dict) else None
+    if not isinstance(game, str):
+        raise ValueError("this names no game, so it is no record")
+    return game
 
 
 def _find_judge(game: str) -> Callable[[bytes, int], JudgedMatch]:
@@ -52,19 +65,3 @@ def _find_judge(game: str) -> Callable[[bytes, int], JudgedMatch]:
         raise UsageError(f"the moves of {game} are not judged: gifts are measured by points alone there")
     judge: Callable[[bytes, int], JudgedMatch] = import_module(module).measure_gifts
     return judge
-
-
-@contextmanager
-def _open_records(file: Path) -> Iterator[Iterator[bytes]]:
-    with ExitStack() as stack:
-        try:
-            lines: Any = (
-                stack.enter_context(open_bundle(file)).read_lines(RECORDS)
-                if is_bundle(file)
-                else stack.enter_context(file.open("rb"))
-            )
-        except OSError as error:
-            raise UsageError(
-                f"cannot read {file}: {error.strerror}; name a bundle or a file of records"
-            ) from None
-        yield iter(lines)

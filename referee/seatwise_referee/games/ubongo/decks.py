@@ -69,7 +69,7 @@ class Deck:
 def parse_deck(text: str) -> Deck:
     """Return the deck that the text of a deck file describes. Raises `BadDeck`."""
     if len(text) > MAX_CHARACTERS:
-        raise BadDeck(f"a deck file has at most {MAX_CHARACTERS} characters, not {len(text)}")
+        raise BadDeck(f"a deck file has at most {MAX_CHARACTERS} characters")
     lines = _content_lines(text)
     name = _parse_name(*next(lines, (1, "")))
     sides: dict[UbongoCard, tuple[Symbols, Symbols]] = {}
