@@ -220,6 +220,7 @@ class ChecksChoices(Protocol[StateInT]):
         ...
 
 
+@runtime_checkable
 class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
     """A game in which all build at once: its prompts are races.
 

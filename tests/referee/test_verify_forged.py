@@ -98,6 +98,13 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         r"^time_control.free_ms has no limit for the pace 'arrange'",
     ),
     "durability": ("smooth", set_in(["durability"], "perhaps"), r"^durability is 'perhaps'; it must be one of"),
+    "times of a server": ("raced", set_in(["times"], "priced"), r"^times is 'priced'; only a race at a local table has"),
+    "times without a race": (
+        "smooth",
+        lambda body: body.update(durability="none", times="measured"),
+        r"^times is 'measured'; only a race at a local table has",
+    ),
+    "times of no kind": ("raced", set_in(["times"], "guessed"), r"^times is 'guessed'; it must be one of priced, measured"),
     "seed": ("smooth", set_in(["seed"], "00" * 32), r"^the commitment '[0-9a-f]+' is not SHA-256 of the seed"),
     "commitment": ("smooth", set_in(["commitment"], "00" * 32), r"^the commitment '0+' is not SHA-256"),
     "seed and commitment": ("smooth", _reseeded, r"^deals\[0\].hands\[0\]\[0\] is '..'; seed and nonces give '..'"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from seatwise_referee.game import BadOptions, Json
+from seatwise_referee.game import BadOptions, Json, RaceGame
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_rules import GAME_NAME, HostedRules
 from seatwise_referee.journal import Entry, Sat, canonical_json
@@ -59,6 +59,7 @@ def setup_of(record: dict[str, Any]) -> Setup:
     """Return the match as it was created. The keys and types of the record have been checked. Raises `BadRecord`."""
     _check_seats(record)
     _check_options(record)
+    _check_times(record)
     if commitment_to(bytes.fromhex(record["seed"])).hex() != record["commitment"]:
         raise BadRecord(f"the commitment {quote_value(record['commitment'])} is not SHA-256 of the seed")
     return Setup(
@@ -114,6 +115,16 @@ def _check_options(record: dict[str, Any]) -> None:
             raise BadRecord(
                 f"options.{key} is {quote_value(given[key])}; in full it is {quote_value(value, 140)}"
             )
+
+
+def _check_times(record: dict[str, Any]) -> None:
+    """Check that only a race at a local table says how its times were charged."""
+    if "times" not in record:
+        return
+    if record["durability"] != "none" or not isinstance(GAMES[record["game"]], RaceGame):
+        raise BadRecord(
+            f"times is {quote_value(record['times'])}; only a race at a local table has it, whose durability is 'none'"
+        )
 
 
 def _time_control(record: dict[str, Any]) -> TimeControl:
