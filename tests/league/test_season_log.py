@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from seasons.one_season import NAME, league_of, played
 
@@ -77,4 +79,46 @@ def test_no_table_has_two_results(tmp_path):
 
 def test_a_folder_without_a_season_log_holds_no_league(tmp_path):
     with pytest.raises(UsageError, match="holds no league"):
+        season_log.read_season(tmp_path)
+
+
+DAMAGED: dict[str, tuple[bytes, str]] = {
+    "zeros": (bytes(4096), "line 2 is no JSON object"),
+    "nothing": (b"", "line 2 is no JSON object"),
+    "a list": (b"[]", "line 2 is no JSON object"),
+    "brackets": (b"[" * 10**5, "line 2 is no JSON object"),
+    "no kind": (b"{}", "line 2 is no event of a season: KeyError('kind')"),
+    "a kind of later": (
+        b'{"kind":"protest"}',
+        "line 2 is no event of a season: ValueError(\"'protest' is no kind",
+    ),
+    "half a result": (
+        b'{"kind":"result","table":"r1-t1"}',
+        "line 2 is no event of a season: ValueError('seq: is",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_line_is_named_and_nothing_is_written(tmp_path, kind):
+    """Or the season would be played on without what stood there."""
+    line, expected = DAMAGED[kind]
+    league = league_of()
+    played(tmp_path, league, most=2).close()
+    file = tmp_path / "season.jsonl"
+    first, *rest = file.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([first, line + b"\n", *rest])
+    file.write_bytes(damaged)
+    for read in (
+        lambda: season_log.read_season(tmp_path),
+        lambda: season_log.open_season_log(tmp_path, league, NAME),
+    ):
+        with pytest.raises(UsageError, match=re.escape(expected)):
+            read()
+    assert file.read_bytes() == damaged
+
+
+def test_a_first_line_without_settings_is_named(tmp_path):
+    (tmp_path / "season.jsonl").write_text('{"format":"seatwise.league/1"}\n')
+    with pytest.raises(UsageError, match="line 1 is no event of a season"):
         season_log.read_season(tmp_path)

@@ -173,7 +173,7 @@ def keep_versions(folder: Path, league: League) -> League:
     """Return the league with the versions and the former defaults with which the season in that folder began, if one did."""
     try:
         with log_path(folder).open("rb") as file:
-            head = next(_parse_lines(file.readline()), {})
+            head = next(_parse_lines(file.readline(), folder), {})
     except OSError:
         return league
     if not head:
@@ -224,12 +224,13 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
 def read_season(folder: Path) -> tuple[dict[str, Any], Season]:
     """Read settings and season from the season log in that folder. Raises `UsageError` if there is none."""
     try:
-        lines = list(_parse_lines(log_path(folder).read_bytes()))
+        lines = list(_parse_lines(log_path(folder).read_bytes(), folder))
     except OSError as error:
         raise UsageError(f"{folder} holds no league: season.jsonl: {error.strerror}") from None
     if not lines or lines[0].get("format") != SEASON_LOG_FORMAT:
         raise UsageError(f"{folder}/season.jsonl: the first line is not of the format {SEASON_LOG_FORMAT}")
-    return lines[0]["settings"], _replay_lines(lines)
+    season = _replay_lines(lines, folder)
+    return lines[0]["settings"], season
 
 
 def _lock_file(file: IO[bytes], folder: Path) -> None:
@@ -249,12 +250,12 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
     whole = text[: text.rfind(b"\n") + 1]
     if len(whole) < len(text):  # the process died while it wrote a line, which was never acknowledged
         file.truncate(len(whole))
-    lines = list(_parse_lines(whole))
+    lines = list(_parse_lines(whole, folder))
     if not lines:
         return _begin_season(file, league, new_name)
-    if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0]["settings"] != league.to_json():
+    if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0].get("settings") != league.to_json():
         raise UsageError(_explain_other_league(folder, lines[0], league))
-    return _replay_lines(lines)
+    return _replay_lines(lines, folder)
 
 
 def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
@@ -263,28 +264,53 @@ def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
     return diary.season
 
 
-def _replay_lines(lines: list[dict[str, Any]]) -> Season:
-    season = Season(lines[0]["league"])
-    entrants = len(lines[0]["settings"]["entrants"])
-    for line in lines[1:]:
-        match line["kind"]:
-            case "result":
-                season.results[line["table"]] = LoggedResult.from_json(line)
-            case "void":
-                season.voids.append(Void(line["table"], line["match"], line["reason"]))
-            case "record":
-                season.records[line["match"]] = line["record"]
-            case "draw":
-                season.draws[line["round"]] = RoundDraw.from_json(line, entrants)
-            case "given_up" | "let_back" as kind:
-                is_back, results = kind == "let_back", len(season.results)
-                season.entrant_changes.append(EntrantChange(line["player"], is_back, line["why"], results))
+def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
+    """Return the season that these lines tell. Raises `UsageError` for the first that tells nothing."""
+    number = 1
+    try:
+        season = Season(lines[0]["league"])
+        entrants = len(lines[0]["settings"]["entrants"])
+        for line in lines[1:]:
+            number += 1
+            _add_line(season, line, entrants)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _make_line_error(folder, number, f"is no event of a season: {error!r:.200}") from None
     return season
 
 
-def _parse_lines(text: bytes) -> Iterator[dict[str, Any]]:
-    for line in text[: text.rfind(b"\n") + 1].splitlines():
-        yield json.loads(line)
+def _add_line(season: Season, line: dict[str, Any], entrants: int) -> None:
+    match line["kind"]:
+        case "result":
+            season.results[line["table"]] = LoggedResult.from_json(line)
+        case "void":
+            season.voids.append(Void(line["table"], line["match"], line["reason"]))
+        case "record":
+            season.records[line["match"]] = line["record"]
+        case "draw":
+            season.draws[line["round"]] = RoundDraw.from_json(line, entrants)
+        case "given_up" | "let_back" as kind:
+            is_back, results = kind == "let_back", len(season.results)
+            season.entrant_changes.append(EntrantChange(line["player"], is_back, line["why"], results))
+        case other:
+            raise ValueError(f"{other!r} is no kind of event")
+
+
+def _parse_lines(text: bytes, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects in whole lines. Raises `UsageError` for a line that is none, as after a fault of the disk."""
+    for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), start=1):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise _make_line_error(folder, number, "is no JSON object")
+        yield value
+
+
+def _make_line_error(folder: Path, number: int, what: str) -> UsageError:
+    return UsageError(
+        f"{log_path(folder)}: line {number} {what}. Restore the file from a copy, or choose another folder; it was not changed"
+    )
 
 
 def _explain_other_league(folder: Path, head: dict[str, Any], league: League) -> str:
