@@ -122,7 +122,9 @@ def test_errors_are_as_rare_as_was_asked_for(shape: str, truth: float, wrong: Sp
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"least_points": 0.0}, "least_points: must be more than 0"),
+        ({"least_points": 0.0}, "least_points: must be between 0 and 1000"),
+        ({"least_points": 1e308}, "least_points: must be between 0 and 1000"),
+        ({"least_points": float("nan")}, "least_points: must be between 0 and 1000"),
         ({"alpha": 0.5}, "alpha: must be between 0 and 0.5"),
         ({"beta": 0.0}, "beta: must be between 0 and 0.5"),
     ],

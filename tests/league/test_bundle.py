@@ -624,7 +624,7 @@ def test_a_test_has_no_size_that_overflows(tmp_path, capsys):
     for points in ("1e308", "inf", "nan"):
         settings = changed_settings(files["settings.json"], trial=trial | {"least_points": points})
         other = forged(tmp_path / "season.bundle", tmp_path, {"settings.json": settings})
-        assert "least_points: must be more than 0 and at most 1,000,000" in said_of(other, capsys)[1]
+        assert "least_points: must be between 0 and 1000" in said_of(other, capsys)[1]
 
 
 def test_par_is_right_if_the_par_bot_scores_it(bundle, tmp_path, capsys):

@@ -280,10 +280,16 @@ def test_a_bot_file_that_may_not_be_read_is_named(file):
     assert "cannot read" in mistake(file, GOOD)
 
 
-@pytest.mark.parametrize("text", [b"\xff\xfe", b"name = \x00"])
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"name = \x00", b"rounds = " + b"9" * 5000])
 def test_what_is_no_text_is_no_league(file, text):
     file.write_bytes(text)
     with pytest.raises(LeagueFileError, match="TOML"):
+        read_league(file)
+
+
+def test_a_league_file_that_nests_deeply_is_told_so(file):
+    file.write_bytes(b"a = " + b"[" * 50_000)
+    with pytest.raises(LeagueFileError, match="its brackets are nested too deeply"):
         read_league(file)
 
 

@@ -520,6 +520,13 @@ FAULTS: tuple[Fault, ...] = (
         (FORGED,),
     ),
     Fault(
+        "verify: a test asks for a difference whose square overflows",
+        f"{COMPETITION}/statistics/sprt.py",
+        "if not 0 < self.least_points < MOST_LEAST_POINTS:",
+        "if self.least_points <= 0:",
+        (BUNDLES,),
+    ),
+    Fault(
         "verify: a small bundle unpacks for ever",
         "client_sdk/seatwise/season/bundle.py",
         "        if unpacked > MOST_UNPACKED * self._size:\n",

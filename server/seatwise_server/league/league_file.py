@@ -15,6 +15,7 @@ from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
 from seatwise_server.bot_names import BadBotName, bot_name_for
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
+from seatwise_server.competition.statistics.sprt import MOST_LEAST_POINTS
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
@@ -38,7 +39,9 @@ def read_league(path: Path) -> League:
     source = LeagueFileText(str(path), _read_text(path))
     try:
         values = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise LeagueFileError(f"{path}: its brackets are nested too deeply") from None
+    except ValueError as error:  # including a number of more digits than Python reads
         raise LeagueFileError(
             f"{path}: this is not TOML: {error}; see docs/league.md for an example"
         ) from None
@@ -154,7 +157,7 @@ def _read_trial(top: TableReader, form: str) -> Trial:
         _refuse_key(top, "test", "ab-test", form)
     table, usual = top.read_table("test"), Trial()
     trial = Trial(
-        least_points=table.read_number("least_points", usual.least_points, least=0, most=1000),
+        least_points=table.read_number("least_points", usual.least_points, least=0, most=MOST_LEAST_POINTS),
         alpha=table.read_number("alpha", usual.alpha, least=0, most=0.5),
         beta=table.read_number("beta", usual.beta, least=0, most=0.5),
         least_units=table.read_integer("least_units", usual.least_units, least=2, most=10_000),

@@ -25,8 +25,8 @@ UNSEEN_COUNT: Final = 1e-3
 LARGEST_RATIO: Final = 1000.0
 """Replaces an infinite log ratio. It is beyond all bounds, and JSON can hold it."""
 
-MOST_LEAST_POINTS: Final = 1e6
-"""The largest difference for which a test may ask. No game has as many points, and the squares of larger ones overflow."""
+MOST_LEAST_POINTS: Final = 1000.0
+"""A test asks for a smaller difference than this. No game has as many points, and the squares of very large ones overflow."""
 
 
 class SprtVerdict(StrEnum):
@@ -64,9 +64,10 @@ class PointsTest:
     """The fewest units before a verdict, because few differences say little about the spread of all."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.least_points <= MOST_LEAST_POINTS:
-            most = f"{MOST_LEAST_POINTS:,.0f}"
-            raise ValueError(f"least_points: must be more than 0 and at most {most}, not {self.least_points}")
+        if not 0 < self.least_points < MOST_LEAST_POINTS:
+            raise ValueError(
+                f"least_points: must be between 0 and {MOST_LEAST_POINTS:g}, not {self.least_points}"
+            )
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < value < 0.5:
                 raise ValueError(f"{name}: must be between 0 and 0.5, not {value}")
