@@ -506,6 +506,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_training.py::test_a_line_without_end_is_not_read_to_its_end",),
     ),
     Fault(
+        "tables: a name is markup for rich",
+        "server/seatwise_server/cli/table.py",
+        "        drawn.add_row(*map(Text, row))",
+        "        drawn.add_row(*row)",
+        ("tests/server/test_cli_table.py",),
+    ),
+    Fault(
+        "tables: a terminal obeys a name in plain lines",
+        "server/seatwise_server/cli/table.py",
+        "    cells = [tuple(map(clean_text, row)) for row in rows]",
+        "    cells = [tuple(row) for row in rows]",
+        ("tests/server/test_cli_table.py",),
+    ),
+    Fault(
         "gifts: a stranger's record is read however deep it is nested",
         f"{LEAGUE}/gift_report.py",
         "    if fault := nesting_fault(line):",

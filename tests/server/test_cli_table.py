@@ -53,6 +53,35 @@ def test_who_has_no_rich_has_plain_lines(
     assert shown(100, capsys, monkeypatch).startswith("match ")
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("name", ["bots/[/x]", "[link=https://example.org]bots/a[/link]", "[bold", ":boom:"])
+def test_a_name_is_no_markup(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, is_terminal: bool
+) -> None:
+    """A file of records may name a bot in any way. Wrong markup ended the command with a traceback."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    table.show_table(name, ("bot", "points"), [(name, "1")])
+    said = capsys.readouterr().out
+    assert said.count(name) == 1 + is_terminal
+    assert "\x1b]8;" not in said  # a link
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_name_gives_no_orders_to_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "200")
+    table.show_table("\x1b[2J", ("bot", "points"), [("bots/\x1b[2J\u202e", "1")])
+    said = capsys.readouterr().out
+    assert "bots/?[2J?" in said
+    assert "\x1b[2J" not in said
+    assert "\u202e" not in said
+
+
 @pytest.mark.parametrize(
     ("results", "said"), [(0, "No bot has played on ladders/main yet"), (6, "has 6 results, and")]
 )

@@ -50,7 +50,10 @@ def _what_to_install(game: str, rules_version: str) -> str:
     """Return what the user must install to verify a record of a game from outside."""
     package, slash, _ = rules_version.partition("/")
     if slash and PACKAGE_NAME.fullmatch(package):
-        return f"install {package}, the package that the record names for the game {quote_value(game)}"
+        return (
+            f"install {package}, the package that the record names for the game {quote_value(game)}, "
+            "if you trust its author: its code would run here"
+        )
     known = ", ".join(map(quote_value, GAMES))
     return f"install the package of the game {quote_value(game)}; this verifier knows {known}"
 

@@ -54,16 +54,20 @@ def describe_kind(kind: int) -> str:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table, with the first column left and numbers right. Without room for a frame, print plain lines."""
-    drawn = _draw_table(title, columns, rows) if sys.stdout.isatty() else None
+    """Print a table, with the first column left and numbers right. Without room for a frame, print plain lines.
+
+    Cells may hold the text of strangers, as bots' names in a file of records: their control characters are left out.
+    """
+    cells = [tuple(map(clean_text, row)) for row in rows]
+    drawn = _draw_table(title, columns, cells) if sys.stdout.isatty() else None
     if drawn is None:
-        _print_plain(columns, rows)
+        _print_plain(columns, cells)
         return
     from rich.console import Console
 
     console = Console(file=uncleaned_output())
     if console.measure(drawn, options=console.options.update(max_width=WIDEST)).minimum > console.width:
-        _print_plain(columns, rows)
+        _print_plain(columns, cells)
     else:
         console.print(drawn)
 
@@ -71,17 +75,19 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 def _draw_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
     """Return a table with a frame; `None` without rich.
 
-    No cell is cut short, above all no name, because users type names again.
+    No cell is cut short, above all no name, because users type names again. Nor does rich look for its markup in a cell or
+    the title: a name could be a link to anywhere, or end the command as markup that is wrong.
     """
     try:
         from rich.table import Table
+        from rich.text import Text
     except ModuleNotFoundError:
         return None
-    drawn = Table(title=title)
+    drawn = Table(title=Text(clean_text(title), style="table.title"))
     for number, column in enumerate(columns):
         drawn.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=not number)
     for row in rows:
-        drawn.add_row(*map(clean_text, row))
+        drawn.add_row(*map(Text, row))
     return drawn
 
 
