@@ -541,6 +541,13 @@ FAULTS: tuple[Fault, ...] = (
         (BUNDLES,),
     ),
     Fault(
+        "verify: void matches make room for as many entrants as matches that count",
+        f"{LEAGUE}/proof.py",
+        "len(results) + len(voids) // MOST_ATTEMPTS)",
+        "len(results) + len(voids))",
+        (BUNDLES,),
+    ),
+    Fault(
         "verify: a small bundle unpacks for ever",
         "client_sdk/seatwise/season/bundle.py",
         "        if unpacked > MOST_UNPACKED * self._size:\n",

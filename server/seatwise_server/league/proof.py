@@ -12,6 +12,7 @@ from seatwise.season import DRAWS, BadSeason, Bundle, check_keys, fault_at
 from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import (
+    MOST_ATTEMPTS,
     RoundDraw,
     Schedule,
     ScheduledMatch,
@@ -45,7 +46,7 @@ def check_table(bundle: Bundle) -> None:
     results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
     voids = _read_voids(bundle, {result.match for result in results.values()})
-    _check_length(league, len(results) + len(voids))
+    _check_length(league, len(results) + len(voids) // MOST_ATTEMPTS)
     schedule = _make_schedule(league)
     draws = _read_draws(bundle, league, schedule)
     _check_deals(bundle, _check_played(schedule, results, voids, draws), results)
@@ -72,6 +73,7 @@ def _make_schedule(league: League) -> Schedule:
 def _check_length(league: League, matches: int) -> None:
     """Check that the season is not too short for its settings, before the schedule is computed.
 
+    `matches` have a result or were given up, each of these after `MOST_ATTEMPTS` void attempts.
     A forged season may have any settings, and a long schedule takes long to compute. Each entrant plays at least
     one match, or sits out where a table is not full. Each round takes at least one match; in round robin and Swiss
     it takes as many as there are full tables.

@@ -10,6 +10,7 @@ results so far. So a runner that was killed asks again, gets the same ids, and p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -181,7 +182,7 @@ def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | Non
     """
     if table_size not in TABLE_SIZES:
         raise BadSchedule(f"table_size: must be one of {', '.join(map(str, TABLE_SIZES))}, not {table_size}")
-    twice = sorted({each for each in entrants if entrants.count(each) > 1})
+    twice = sorted(each for each, times in Counter(entrants).items() if times > 1)
     if twice:
         raise BadSchedule(f"entrants: {twice[0]} is among them twice")
     needed = table_size if least is None else least
