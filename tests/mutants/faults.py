@@ -802,7 +802,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an older stream is not replaced",
         "server/seatwise_server/play/stream_registry.py",
-        "        if older:\n",
+        "        if other:\n",
         "        if False:\n",
         ("tests/server/test_stream.py",),
     ),
@@ -5137,5 +5137,33 @@ FAULTS: tuple[Fault, ...] = (
         "if SeatNews.UNTOLD in (await",
         "if SeatNews.TOLD in (await",
         ("tests/server/test_unheard.py",),
+    ),
+    Fault(
+        "a Play stream that came earlier, and whose token was looked up for longer, replaces the newer one",
+        "server/seatwise_server/play/stream_registry.py",
+        "        if other and other.arrival > stream.arrival:\n",
+        "        if other is stream:\n",
+        ("tests/server/test_stream.py",),
+    ),
+    Fault(
+        "a Play stream comes when its token has been looked up",
+        "server/seatwise_server/rpc/play_servicer.py",
+        "meter=meter, arrival=arrival)",
+        "meter=meter)",
+        ("tests/server/test_stream.py",),
+    ),
+    Fault(
+        "a WebSocket comes when it is upgraded",
+        "server/seatwise_server/ws/websocket_server.py",
+        "BotSocket(upgrade.format, arrival)",
+        "BotSocket(upgrade.format)",
+        ("tests/server/test_stream_arrival.py",),
+    ),
+    Fault(
+        "of two streams of a bot over HTTP the one that is answered later stays",
+        "server/seatwise_server/rest/bot_relay.py",
+        "if newest.get(caller.token, arrival) > arrival:",
+        "if newest.get(caller.bot, arrival) > arrival:",
+        ("tests/server/test_bot_relay.py",),
     ),
 )

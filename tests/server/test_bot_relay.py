@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from harness import until
+from starlette.requests import Request
 
 from seatwise.errors import ReplacedError, SeatwiseError, UnavailableError
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayRequestItem, PlayResponse, Sit
 from seatwise_server.refusal import Refusal
+from seatwise_server.rest.bot_endpoints import BotEndpoints
 from seatwise_server.rest.bot_relay import MOST_RELAYED_SEATS, MOST_UNSENT_BYTES, BotRelays, RelayedPlay
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.living_referee import LivingReferee
 from seatwise_server.store import Store
+from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 
@@ -173,7 +177,7 @@ async def test_a_newer_stream_begins_when_those_of_the_older_one_are_closed() ->
     """Of two streams of a bot at a referee the one that opens last replaces the other, and it would be the older one."""
     wire = FakeWire()
     relays = BotRelays(lambda _: wire, find_referee)
-    older, newer = relays.play(BOT), relays.play(BOT)
+    older, newer = (relays.play(BOT, note_arrival_of_stream()) for _ in range(2))
     await anext(older)
     relayed = relays.open_play(BOT.token)
     assert relayed
@@ -187,6 +191,72 @@ async def test_a_newer_stream_begins_when_those_of_the_older_one_are_closed() ->
     await newer.aclose()
 
 
+class Watched:
+    """What stands for the relays: notes the stream that it is asked for."""
+
+    def __init__(self) -> None:
+        self.arrivals: list[tuple[str, StreamArrival]] = []
+
+    def attend(self, caller: Caller, _: AttendRequest, arrival: StreamArrival) -> None:
+        self.arrivals.append((caller.bot, arrival))
+
+    def play(self, caller: Caller, arrival: StreamArrival) -> None:
+        self.arrivals.append((caller.bot, arrival))
+
+
+class SlowAuthenticator:
+    """Takes its time for the token "slow"."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+
+    async def authorize(self, _: str, token: str, __: str) -> Caller:
+        if token == "slow":
+            await self.may_answer.wait()
+        return Caller(token, token)
+
+
+@pytest.mark.parametrize("name", ["answer_attendance", "answer_play"])
+async def test_a_request_comes_when_it_is_read_however_long_its_token_is_looked_up(name: str) -> None:
+    relays, authenticator = Watched(), SlowAuthenticator()
+    streams = SimpleNamespace(response_of=lambda *_, **__: None)
+    endpoint = getattr(BotEndpoints(relays, authenticator, streams), name)  # type: ignore[arg-type]
+
+    def ask(token: str) -> asyncio.Task[Any]:
+        headers = [(b"authorization", f"Bearer {token}".encode())]
+        scope = {"type": "http", "headers": headers, "query_string": b"", "client": None}
+        return asyncio.create_task(endpoint(Request(scope), []))
+
+    slow = ask("slow")
+    await asyncio.sleep(0)
+    await ask("quick")
+    authenticator.may_answer.set()
+    await slow
+    (first, quick), (last, late) = relays.arrivals
+    assert (first, last) == ("quick", "slow")
+    assert late < quick
+
+
+@pytest.mark.parametrize("what", ["attend", "play"])
+async def test_a_stream_that_came_earlier_replaces_none_although_it_is_answered_later(what: str) -> None:
+    wire = FakeWire()
+    relays = BotRelays(lambda _: wire, find_referee)
+
+    def stream_that_came(arrival: StreamArrival) -> AsyncGenerator[Any, None]:
+        return relays.play(BOT, arrival) if what == "play" else relays.attend(BOT, AttendRequest(), arrival)
+
+    older, newer = (stream_that_came(note_arrival_of_stream()) for _ in range(2))
+    going_on = asyncio.ensure_future(anext(newer))
+    await until(lambda: bool(wire.streams) or going_on.done())
+    with pytest.raises(Refusal, match="newer stream") as refused:
+        async with asyncio.timeout(5):
+            await anext(older)
+    assert refused.value.reason == "REPLACED"
+    assert len(wire.streams) == (what == "attend")
+    assert not any(stream.is_closed for _, stream in wire.streams)
+    going_on.cancel()
+
+
 async def find_referee() -> str:
     """Some referee."""
     return "one"
@@ -196,7 +266,7 @@ async def test_items_for_a_match_that_was_never_offered_go_to_a_referee() -> Non
     """A lobby without a referee answers nothing; every referee can say that a match is over or elsewhere."""
     wire = FakeWire()
     relays = BotRelays(lambda _: wire, find_referee)
-    play = relays.play(BOT)
+    play = relays.play(BOT, note_arrival_of_stream())
     await anext(play)
     relayed = relays.open_play(BOT.token)
     assert relayed
@@ -209,13 +279,13 @@ async def test_the_newest_offer_of_a_match_says_at_which_referee_it_is() -> None
     """Another referee has taken the match over from one that has died."""
     wire = FakeWire()
     relays = BotRelays(lambda _: wire, find_referee)
-    attending = relays.attend(BOT, AttendRequest())
+    attending = relays.attend(BOT, AttendRequest(), note_arrival_of_stream())
     for address in ("dead", "two"):
         offered = asyncio.ensure_future(anext(attending))
         [(_, lobby)] = await wire.opened(1)
         lobby.says.put_nowait(AttendResponse(offer=SeatOffer(match="a", address=address)))
         assert (await offered).offer.address == address
-    play = relays.play(BOT)
+    play = relays.play(BOT, note_arrival_of_stream())
     await anext(play)
     relayed = relays.open_play(BOT.token)
     assert relayed

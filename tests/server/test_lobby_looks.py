@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.lobby.attendance import AttendanceStream, note_arrival_of_stream
+from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import SeatNews, SeatOf, SeatOffer, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.stream_arrival import note_arrival_of_stream
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 STANDS = SeatOffer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())

@@ -334,8 +334,11 @@ class FakeAuthenticator:
 
     def __init__(self, bot: str) -> None:
         self.who = SimpleNamespace(bot=bot)
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def authorize(self, *_: Any) -> Any:
+        await self.may_answer.wait()
         return self.who
 
 
@@ -355,16 +358,20 @@ class Said:
             self.read += 1
 
 
+def servicer_at(room: Room, house: PlayStreams, authenticator: FakeAuthenticator) -> PlayServicer:
+    lease = SimpleNamespace(holds=lambda: True)
+    referee: Any = SimpleNamespace(intake=room.intake, streams=house, lease=lease, meters=DistanceMeters())
+    open_streams: Any = SimpleNamespace(track_stream=lambda *_: nullcontext())
+    return PlayServicer(referee, authenticator, open_streams)  # type: ignore[arg-type]
+
+
 @contextmanager
 def a_door(room: Room, streams: PlayStreams | None = None) -> Iterator[tuple[FakeContext, Said]]:
     """The real door of PlayService before this room's table."""
     house = PlayStreams() if streams is None else streams
-    lease = SimpleNamespace(holds=lambda: True)
-    referee: Any = SimpleNamespace(intake=room.intake, streams=house, lease=lease, meters=DistanceMeters())
-    authenticator: Any = FakeAuthenticator(room.setup.bots[0])
-    open_streams: Any = SimpleNamespace(track_stream=lambda *_: nullcontext())
+    servicer = servicer_at(room, house, FakeAuthenticator(room.setup.bots[0]))
     context, said = FakeContext(), Said()
-    task = asyncio.create_task(PlayServicer(referee, authenticator, open_streams).play(said.raws(), context))  # type: ignore[arg-type]
+    task = asyncio.create_task(servicer.play(said.raws(), context))  # type: ignore[arg-type]
     yield context, said
     task.cancel()
 
@@ -434,13 +441,35 @@ async def test_what_comes_late_on_an_older_stream_takes_nothing_from_the_newer()
 
 
 @in_virtual_time
+async def test_a_stream_whose_token_is_looked_up_for_long_replaces_none_that_came_later() -> None:
+    """After a standstill many connections of a bot wait, and all but the last one are given up."""
+    room, house = Room(), PlayStreams()
+    authenticator = FakeAuthenticator(room.setup.bots[0])
+    authenticator.may_answer.clear()
+    older = servicer_at(room, house, authenticator).play(Said().raws(), FakeContext())  # type: ignore[arg-type]
+    serving = asyncio.create_task(older)
+    await settle()
+    with a_door(room, house):
+        await settle()
+        newer = house.get_stream(room.setup.bots[0])
+        authenticator.may_answer.set()
+        with pytest.raises(Refusal, match="a newer stream of this bot has taken over"):
+            async with asyncio.timeout(1):
+                await serving
+        assert newer
+        assert not newer.is_ending
+        assert house.get_stream(room.setup.bots[0]) is newer
+
+
+@in_virtual_time
 async def test_the_end_of_an_older_stream_leaves_the_newer_its_seats() -> None:
     room, house = Room(), PlayStreams()
     links = await room.seat_all()
-    older, newer = links[0].stream, room.link(0)
+    older, newer = house.attach_stream(links[0].stream), room.link(0)
+    older.__enter__()
     with house.attach_stream(newer.stream):
-        with house.attach_stream(older):
-            newer.sit(0)
+        newer.sit(0)
+        older.__exit__(None, None, None)
         assert room.table.sits_through(0, newer.stream.outbox)
     assert not room.table.sits_through(0, newer.stream.outbox)
     assert room.table.sits_through(1, links[1].stream.outbox)

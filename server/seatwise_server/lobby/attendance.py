@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.store import SeatOf
+from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 
 FIRST_REQUEST_S = 10.0
 """Seconds that a stream may stay open without a first request."""
 
 MOST_UNREAD = 1024
 """The most responses that a bot may leave unread before its stream is ended."""
-
-_arrivals = itertools.count(1)
-
-
-class StreamArrival(NamedTuple):
-    """When a stream came to this process. A later one compares as greater."""
-
-    number: int
-    """Higher than that of each stream that came before it."""
-    time_s: float
-    """On the clock of the event loop."""
-
-
-def note_arrival_of_stream() -> StreamArrival:
-    """Returns the arrival of a stream that comes now."""
-    return StreamArrival(next(_arrivals), asyncio.get_running_loop().time())
 
 
 class AttendanceStream:

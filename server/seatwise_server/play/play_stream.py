@@ -9,6 +9,7 @@ from seatwise_server.play import play_messages
 from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.outbox import Draft, Outbox, UpdateSource
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
+from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 
 PING_S = 2.0
 MOST_OPEN_PINGS = 8
@@ -26,8 +27,11 @@ class PlayStream:
         may_speak: Callable[[], bool] = lambda: True,
         on_due: Callable[[], None] | None = None,
         meter: DistanceMeter | None = None,
+        arrival: StreamArrival | None = None,
     ) -> None:
+        """`arrival` is when the call came; None means that it comes now."""
         self.bot = bot
+        self.arrival = arrival or note_arrival_of_stream()
         self.meter = meter or DistanceMeter()
         self._may_speak = may_speak
         """Whether messages may be written now; when that becomes true again, the outbox is woken."""

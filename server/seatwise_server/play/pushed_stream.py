@@ -9,6 +9,7 @@ from seatwise_server.play import play_messages
 from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.refusal import Refusal
+from seatwise_server.stream_arrival import StreamArrival
 
 
 class PushedPlayStream(PlayStream):
@@ -20,8 +21,9 @@ class PushedPlayStream(PlayStream):
         push: Callable[[bytes], None],
         may_speak: Callable[[], bool] = lambda: True,
         meter: DistanceMeter | None = None,
+        arrival: StreamArrival | None = None,
     ) -> None:
-        super().__init__(bot, may_speak, self._schedule_flush, meter)
+        super().__init__(bot, may_speak, self._schedule_flush, meter, arrival)
         self._push = push
         self._is_scheduled = False
         self._over: asyncio.Future[None] = self._loop.create_future()

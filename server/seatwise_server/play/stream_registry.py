@@ -34,15 +34,18 @@ class PlayStreams:
     def attach_stream(self, stream: PlayStream) -> Iterator[None]:
         """Registers the stream as the bot's while the context lasts; replaces an older stream.
 
-        Raises `Refusal` SERVER_FULL if too many bots are connected.
+        Raises `Refusal` SERVER_FULL if too many bots are connected, and REPLACED if a stream that came later was quicker.
         """
-        older = self._streams.get(stream.bot)
-        if older is None and len(self._streams) >= MOST_STREAMS:
+        other = self._streams.get(stream.bot)
+        if other is None and len(self._streams) >= MOST_STREAMS:
             raise Refusal(
                 "SERVER_FULL", f"{MOST_STREAMS} bots are connected here; try again soon", retry_after="5"
             )
-        if older:
-            older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))
+        replaced = Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot)
+        if other and other.arrival > stream.arrival:
+            raise replaced
+        if other:
+            other.end(replaced)
         self._streams[stream.bot] = stream
         try:
             yield

@@ -22,6 +22,7 @@ from seatwise_server.rest.json_requests import RequestDecoder
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator, read_bearer_token
+from seatwise_server.stream_arrival import note_arrival_of_stream
 
 
 def add_bot_endpoints(
@@ -52,9 +53,10 @@ class BotEndpoints:
 
     async def answer_attendance(self, request: Request, _values: list[str]) -> Response:
         """Attends as long as the caller reads. Queues and the most matches are in the query."""
+        arrival = note_arrival_of_stream()
         caller = await authorize_request(self._authenticator, ATTEND_METHOD, request)
         asked = self._attendance.decode_request([], request.scope["query_string"], await read_body(request))
-        items = self._relays.attend(caller, asked)  # type: ignore[arg-type]  # an AttendRequest
+        items = self._relays.attend(caller, asked, arrival)  # type: ignore[arg-type]  # an AttendRequest
         return self._streams.response_of(request, items, prefers_lines=True)
 
     async def change_attendance(self, request: Request, _values: list[str]) -> Response:
@@ -67,10 +69,11 @@ class BotEndpoints:
 
     async def answer_play(self, request: Request, _values: list[str]) -> Response:
         """Gives what referees say, as long as the caller reads."""
+        arrival = note_arrival_of_stream()
         caller = await authorize_request(self._authenticator, PLAY_METHOD, request)
         if request.scope["query_string"]:
             raise Refusal("INVALID_ARGUMENT", "this URL takes no query")
-        return self._streams.response_of(request, self._relays.play(caller), prefers_lines=True)
+        return self._streams.response_of(request, self._relays.play(caller, arrival), prefers_lines=True)
 
     async def take_items(self, request: Request, _values: list[str]) -> Response:
         """Takes items of the bot. The answers come on the stream, so one must be open here, with the same token."""

@@ -28,6 +28,7 @@ from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import REASONS, Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.stream_arrival import StreamArrival
 
 MOST_PINGS = 1_000
 """Pings that a bot may leave without an answer before the oldest is forgotten."""
@@ -78,13 +79,19 @@ class BotRelays:
         """By token. A wire remembers which referees it has reached, so that it looks for no other reason when one dies."""
         self._referees: LRUCache[str, LRUCache[str, str]] = LRUCache(MOST_WIRES)
         """By bot: the address of the referee of each match in which it has a seat."""
+        self._newest_attendance: LRUCache[str, StreamArrival] = LRUCache(MOST_WIRES)
+        """By token: when the newest stream came."""
+        self._newest_play: LRUCache[str, StreamArrival] = LRUCache(MOST_WIRES)
         self._open: dict[str, RelayedPlay] = {}
         """By token."""
         self._attending: dict[str, WireStream[AttendRequest, AttendResponse]] = {}
         """By token."""
 
-    async def attend(self, caller: Caller, request: AttendRequest) -> AsyncGenerator[AttendResponse, None]:
-        """Yields what the lobby says, until it ends the stream. Raises `Refusal`."""
+    async def attend(
+        self, caller: Caller, request: AttendRequest, arrival: StreamArrival
+    ) -> AsyncGenerator[AttendResponse, None]:
+        """Yields what the lobby says, until it ends the stream. Raises `Refusal`, REPLACED if a stream that came later was quicker."""
+        _check_newest(self._newest_attendance, caller, arrival)
         wire, referees = self._wire_of(caller), self._referees_of(caller)
         stream: WireStream[AttendRequest, AttendResponse] | None = None
         try:
@@ -114,11 +121,12 @@ class BotRelays:
             raise refusal_of_relay(error) from error
         return True
 
-    async def play(self, caller: Caller) -> AsyncGenerator[PlayResponse, None]:
-        """Yields what referees say, until the bot may not go on. Raises `Refusal`.
+    async def play(self, caller: Caller, arrival: StreamArrival) -> AsyncGenerator[PlayResponse, None]:
+        """Yields what referees say, until the bot may not go on. Raises `Refusal`, REPLACED if a stream that came later was quicker.
 
         The first message is empty, and tells that items may be posted. A newer stream of the bot replaces the older one.
         """
+        _check_newest(self._newest_play, caller, arrival)
         wire, referees = self._wire_of(caller), self._referees_of(caller)
 
         async def find_address(match: str) -> str:
@@ -152,6 +160,13 @@ class BotRelays:
     def open_play(self, token: str) -> RelayedPlay | None:
         """Returns the play stream that is open with this token."""
         return self._open.get(token)
+
+
+def _check_newest(newest: LRUCache[str, StreamArrival], caller: Caller, arrival: StreamArrival) -> None:
+    """After a standstill many requests of a bot wait, and are not answered in their order. Only the last one has a reader."""
+    if newest.get(caller.token, arrival) > arrival:
+        raise Refusal("REPLACED", "a newer stream of this bot has taken over", bot=caller.bot)
+    newest[caller.token] = arrival
 
 
 class RelayedPlay:

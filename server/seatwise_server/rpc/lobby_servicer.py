@@ -7,18 +7,14 @@ from collections.abc import AsyncIterator
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
-from seatwise_server.lobby.attendance import (
-    FIRST_REQUEST_S,
-    AttendanceStream,
-    first_request_refusal,
-    note_arrival_of_stream,
-)
+from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.call_context import Context, authorize_call
 from seatwise_server.services.access import ATTEND_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.stream_arrival import note_arrival_of_stream
 from seatwise_server.stream_reader import reading_beside
 
 

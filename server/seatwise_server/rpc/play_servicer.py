@@ -18,6 +18,7 @@ from seatwise_server.services.access import PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.read_budget import address_of_peer
+from seatwise_server.stream_arrival import note_arrival_of_stream
 from seatwise_server.stream_reader import reading_beside
 
 SERVICE = "seatwise.v1.PlayService"
@@ -39,9 +40,10 @@ class PlayServicer:
 
     async def play(self, raws: AsyncIterator[bytes], context: Context) -> None:
         """Serves one stream, from its first byte to its last."""
+        arrival = note_arrival_of_stream()
         caller = await authorize_call(self._authenticator, PLAY_METHOD, context)
         meter = self._meter_for(caller.bot, context.peer())
-        stream = PlayStream(caller.bot, self._referee.lease.holds, meter=meter)
+        stream = PlayStream(caller.bot, self._referee.lease.holds, meter=meter, arrival=arrival)
         with (
             self._open_streams.track_stream(caller, stream),
             self._referee.streams.attach_stream(stream),

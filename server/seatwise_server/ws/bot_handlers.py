@@ -10,12 +10,7 @@ from contextlib import contextmanager
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.counts import COUNTS
 from seatwise_server.kernel_round_trips import IS_MEASURED_HERE
-from seatwise_server.lobby.attendance import (
-    FIRST_REQUEST_S,
-    AttendanceStream,
-    first_request_refusal,
-    note_arrival_of_stream,
-)
+from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.play.pushed_stream import PushedPlayStream
 from seatwise_server.play.referee import Referee
@@ -103,6 +98,7 @@ class PlaySockets:
                 lambda raw: socket.send(socket.format.encode_play_response(raw)),
                 self._referee.lease.holds,
                 self._referee.meters.meter_for(caller.bot, peer.rpartition(":")[0], read_kernel),
+                socket.arrival,
             )
             with (
                 self._open_streams.track_stream(caller, stream),
@@ -125,13 +121,12 @@ class AttendSockets:
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
         """One socket, from its upgrade to its end."""
         with _reporting_errors(ATTEND_METHOD, socket):
-            arrival = note_arrival_of_stream()
             caller = await self._authentication.authorize_socket(socket, upgrade, ATTEND_METHOD, peer)
             first = await _first_request(socket)
             if first is None:
                 return
             queues = await self._lobby.known_queues(list(first.queues), is_guest=caller.is_guest)
-            attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches), arrival)
+            attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches), socket.arrival)
             with self._open_streams.track_stream(caller, attendance):
                 async with self._lobby.attend_lobby(attendance):
                     refusal = await self._attend(socket, attendance)

@@ -10,6 +10,7 @@ from picows import WSFrame, WSListener, WSMsgType, WSTransport
 
 from seatwise_server.kernel_round_trips import read_round_trip_ms
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
+from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 from seatwise_server.ws.message_formats import MessageFormat
 from seatwise_server.ws.refusal_frames import close_code, encode_error
 
@@ -57,8 +58,10 @@ class SocketReader(Protocol):
 class BotSocket(WSListener):
     """The server's end of a WebSocket. Messages wait in a queue until somebody reads them, or until a reader is set."""
 
-    def __init__(self, message_format: MessageFormat) -> None:
+    def __init__(self, message_format: MessageFormat, arrival: StreamArrival | None = None) -> None:
+        """`arrival` is when the connection came; None means that it comes now."""
         self.format = message_format
+        self.arrival = arrival or note_arrival_of_stream()
         self._loop = asyncio.get_running_loop()
         self._transport: WSTransport | None = None
         self._queue: deque[SocketMessage] = deque()

@@ -15,6 +15,7 @@ from picows.picows import WSAutoPingStrategy, WSProtocol  # type: ignore[attr-de
 
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.refusal import Refusal
+from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 from seatwise_server.tls.ssl_contexts import ServerContexts
 from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket
 from seatwise_server.ws.connection_quota import ConnectionQuota
@@ -100,7 +101,8 @@ class WebSocketServer:
                 await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
             if self._quota.has_room(address[0]):
-                self._connections.start_task(self._serve_connection(connection, address[0], address[1]))
+                arrival = note_arrival_of_stream()
+                self._connections.start_task(self._serve_connection(connection, address, arrival))
             else:
                 connection.close()
             await asyncio.sleep(0)  # others have their turn even when many connect
@@ -120,11 +122,14 @@ class WebSocketServer:
         await self._connections.wait_for_all(grace_s)
         await self._connections.cancel_all()
 
-    async def _serve_connection(self, connection: socket.socket, address: str, port: int) -> None:
+    async def _serve_connection(
+        self, connection: socket.socket, peer: tuple[Any, ...], arrival: StreamArrival
+    ) -> None:
+        address, port = peer[:2]
         with self._quota.hold_place(address):
             upgraded: list[tuple[BotSocket, Upgrade]] = []
             try:
-                protocol = await self._connect(connection, upgraded)
+                protocol = await self._connect(connection, upgraded, arrival)
             except (OSError, ssl.SSLError, TimeoutError, asyncio.IncompleteReadError):
                 connection.close()
                 return
@@ -137,11 +142,13 @@ class WebSocketServer:
             finally:
                 protocol.transport.disconnect(graceful=False)
 
-    async def _connect(self, connection: socket.socket, upgraded: list[tuple[BotSocket, Upgrade]]) -> Any:
+    async def _connect(
+        self, connection: socket.socket, upgraded: list[tuple[BotSocket, Upgrade]], arrival: StreamArrival
+    ) -> Any:
         """Returns the connection's protocol once it was upgraded, refused or hung up on."""
 
         def choose_listener(request: WSUpgradeRequest) -> BotSocket | WSUpgradeResponseWithListener:
-            upgrade, answer = self._answer_request(request)
+            upgrade, answer = self._answer_request(request, arrival)
             if upgrade is not None:
                 upgraded.append((answer.listener, upgrade))
             return answer
@@ -155,7 +162,7 @@ class WebSocketServer:
         return protocol
 
     def _answer_request(
-        self, request: WSUpgradeRequest
+        self, request: WSUpgradeRequest, arrival: StreamArrival
     ) -> tuple[Upgrade | None, WSUpgradeResponseWithListener]:
         """Returns the upgrade, if it may be done, and the answer to the request."""
         rules = UpgradeRules(self._handlers.keys(), self._origins, self.page_port)
@@ -167,7 +174,7 @@ class WebSocketServer:
         request.headers["Connection"] = "Upgrade"  # picows refuses the "keep-alive, Upgrade" of Firefox
         named = {"Sec-WebSocket-Protocol": upgrade.format.name}
         response = WSUpgradeResponse.create_101_response(named)
-        return upgrade, WSUpgradeResponseWithListener(response, BotSocket(upgrade.format))
+        return upgrade, WSUpgradeResponseWithListener(response, BotSocket(upgrade.format, arrival))
 
     async def _serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
         self._sockets[socket] = None
