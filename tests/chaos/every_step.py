@@ -28,8 +28,9 @@ from seatwise_server import log
 
 STEPS = "steps"
 """The name of the run, for `world`."""
-QUIET_S = 12.0
-"""When no step was new for so long, all that this world comes by have been harmed. Sleepers and those who rest meet none."""
+QUIET_S = 30.0
+"""When no step was new for so long, all that this world comes by have been harmed. Where Redis dies all the time, a match of the ladder
+ends seldom. Sleepers and those who rest meet none."""
 ASLEEP_S = 20.0
 REDIS_DOWN_S = 2.0
 AWAY_S = 0.1
