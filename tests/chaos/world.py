@@ -467,6 +467,13 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
     await asyncio.gather(*[server.start() for server in (*made.fronts, *made.referees)])
 
 
+def _queues_of(number: int, ladder: str) -> tuple[str, ...]:
+    """A bot that waits for the ladder alone gets it matches often enough: others mostly play in the queue."""
+    if ladder and not number:
+        return (ladder,)
+    return ("casual-2", *filter(None, (ladder,)))
+
+
 async def _start_bots(made: World, games: Sequence[str]) -> None:
     """Of UGO! every other one waits in a queue, all others play what they are named for; each is at a front door.
 
@@ -480,7 +487,7 @@ async def _start_bots(made: World, games: Sequence[str]) -> None:
         front = server.process
         ways = (front.address, front.address, front.ws_address, f"rest+{front.http_address}")
         address = ways[number % len(ways)]
-        queues = () if number % 2 or game != "ugo" else ("casual-2", *filter(None, (made.ladder,)))
+        queues = () if number % 2 or game != "ugo" else _queues_of(number, made.ladder)
         bot = Player(number, made.folder, address, game, queues)
         bot.gateway = server if address.startswith("rest+") else None
         wire = await admin.register(f"chaotic-{number}")
