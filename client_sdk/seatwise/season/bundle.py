@@ -10,7 +10,6 @@ import math
 import os
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import IO, Any, Final, NoReturn
 
 from seatwise.season.fault import BadSeason, check_keys, fault_at
 from seatwise_referee.journal import canonical_json
-from seatwise_referee.verify import MOST_BYTES, nesting_fault
+from seatwise_referee.verify import MOST_BYTES, find_repeated_key, nesting_fault
 
 BUNDLE_FORMAT: Final = "seatwise.season/1"
 MANIFEST: Final = "manifest.json"
@@ -246,8 +245,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object. Of a key that stands twice some readers take the first value, and some the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise ValueError(f"the key {twice!r:.60} stands twice in one object")
+        raise ValueError(f"the key {find_repeated_key(pairs)!r:.60} stands twice in one object")
     return found
 
 

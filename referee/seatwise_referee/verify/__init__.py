@@ -11,7 +11,7 @@ only what no other check can find.
 
 from seatwise_referee.verify.fault import BadRecord, NotInstalled, RecordFault, escape_text
 from seatwise_referee.verify.header import check_rules
-from seatwise_referee.verify.reading import MOST_BYTES, nesting_fault
+from seatwise_referee.verify.reading import MOST_BYTES, find_repeated_key, nesting_fault
 from seatwise_referee.verify.verdict import Verdict, check_verdicts, verify_line, verify_lines
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "check_rules",
     "check_verdicts",
     "escape_text",
+    "find_repeated_key",
     "nesting_fault",
     "verify_line",
     "verify_lines",

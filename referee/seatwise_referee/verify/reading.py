@@ -185,11 +185,16 @@ def _write_entries(record: dict[str, Any]) -> list[bytes]:
     return list(map(canonical_json, entries)) if isinstance(entries, list) else []
 
 
+def find_repeated_key(pairs: list[tuple[str, Any]]) -> str:
+    """Return the first key that stands twice in a JSON object, of which one must."""
+    return next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+
+
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise BadRecord(f"is not canonical JSON: the key {quote_value(twice)} stands twice in one object")
+        twice = quote_value(find_repeated_key(pairs))
+        raise BadRecord(f"is not canonical JSON: the key {twice} stands twice in one object")
     return found
 
 
