@@ -2896,9 +2896,9 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_delivery.py",),
     ),
     Fault(
-        "no-shows: a match of a ladder does not wait for a bot that no lobby told",
+        "no-shows: only a match of a queue waits for a bot that no lobby told",
         "server/seatwise_server/store/no_shows.py",
-        "_news(of_queue or of_ladder)",
+        "_news(of_queue or of_other)",
         "_news(of_queue)",
         ("tests/server/test_store_no_shows.py",),
     ),
@@ -5125,11 +5125,25 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
-        "a bot that no lobby told of its seat on a ladder is rated as absent",
+        "a bot that no lobby told of its seat on a ladder or in a league counts as absent",
         "server/seatwise_server/play/seat_offers.py",
         "table.void_match(VoidReason.BOT_NOT_TOLD)",
         "pass",
         ("tests/server/test_unheard.py",),
+    ),
+    Fault(
+        "a match of a league counts without a bot that no lobby told of its seat",
+        "server/seatwise_server/play/seat_offers.py",
+        "if table.match.setup.competition:",
+        'if table.match.setup.competition.startswith("ladders/"):',
+        ("tests/server/test_unheard.py",),
+    ),
+    Fault(
+        "no-shows: nobody notes what a bot knows of a seat that no queue gave",
+        f"{SCRIPTS}/seat_reserve.lua",
+        "else\n  redis.call('HSET', KEYS[5]",
+        "elseif false then\n  redis.call('HSET', KEYS[5]",
+        ("tests/server/test_store_no_shows.py",),
     ),
     Fault(
         "a match of a ladder is voided although its bot was told of its seat",

@@ -206,7 +206,7 @@ async def unseated(store: Store) -> tuple[Desk, MatchEnd, int]:
     it = unseated_desk()
     bot = it.setup.bots[0]
     await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, (LADDER,)), 60_000)
-    await store.seats.reserve_all(it.setup.match, [(bot, 0)], is_ladder=True)
+    await store.seats.reserve_all(it.setup.match, [(bot, 0)])
     await store.seats.put_offer(bot, it.setup.match, 0, 1, b"offer")
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert end.message.void_reason == "TOO_FEW_SAT"
@@ -246,7 +246,7 @@ async def test_who_was_not_told_of_its_seat_of_a_ladder_is_not_absent(
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     events = await store.ladders.read_events(LADDER)
     assert [event.absent for event in events] == ([(bot,)] if is_noted else [])
-    assert await store.client.call("EXISTS", keys.bot_ladder_seats(bot)) == 0
+    assert await store.client.call("EXISTS", keys.bot_other_seats(bot)) == 0
 
 
 async def test_who_is_told_too_late_of_its_seat_of_a_ladder_is_not_absent(

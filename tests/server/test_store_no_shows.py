@@ -300,13 +300,13 @@ async def test_a_bot_whose_stream_breaks_long_after_an_offer_that_nobody_told_it
     assert await note(store, bot, 1) is NoShow.EXCUSED
 
 
-async def test_what_a_bot_knows_of_a_seat_of_a_ladder_is_noted_and_takes_no_place_in_queues(
+async def test_what_a_bot_knows_of_a_seat_that_no_queue_gave_is_noted_and_takes_no_place_in_queues(
     store: Store, bot: str
 ) -> None:
     async def news() -> list[SeatNews | None]:
         return await store.no_shows.seat_news("matches/9", [(bot, 0)])
 
-    await store.seats.reserve_all("matches/9", [(bot, 0)], is_ladder=True)
+    await store.seats.reserve_all("matches/9", [(bot, 0)])
     await store.seats.put_offer(bot, "matches/9", 0, 1, b"offer")
     assert await news() == [SeatNews.UNTOLD]
     assert await tell(store, bot, 9) == 1
@@ -314,7 +314,7 @@ async def test_what_a_bot_knows_of_a_seat_of_a_ladder_is_noted_and_takes_no_plac
     assert await reserve(store, bot, 1) is Reservation.RESERVED
     await store.attendances.remove_attendance(bot, "one", by_itself=True)
     assert await news() == [SeatNews.LEFT]
-    assert await store.client.call("PTTL", keys.bot_ladder_seats(bot)) > 0
+    assert await store.client.call("PTTL", keys.bot_other_seats(bot)) > 0
     await store.seats.release_seat(bot, "matches/9", 0)
     assert await news() == [None]
 

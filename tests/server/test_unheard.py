@@ -113,9 +113,9 @@ async def test_a_bot_of_which_no_lobby_ever_hears_again_is_gone() -> None:
     assert kinds(room)[-1] == "voided"
 
 
-def seated_by_a_ladder() -> tuple[Room, Lobbies]:
-    """Of three bots no lobby tells the last one."""
-    room = Room(setup=replace(setup_of(3, setup_ms=SETUP_MS), competition="ladders/test"))
+def seated_without_a_word(competition: str) -> tuple[Room, Lobbies]:
+    """Of three bots no lobby tells the last one, though lobbies renew its attendance."""
+    room = Room(setup=replace(setup_of(3, setup_ms=SETUP_MS), competition=competition))
     lobbies = opened(room)
     lobbies.look_after(room)
     lobbies.news = {room.setup.bots[2]: SeatNews.UNTOLD}
@@ -124,9 +124,12 @@ def seated_by_a_ladder() -> tuple[Room, Lobbies]:
     return room, lobbies
 
 
+@pytest.mark.parametrize("competition", ["ladders/test", "leagues/test"])
 @in_virtual_time
-async def test_a_match_of_a_ladder_is_not_rated_without_a_bot_that_was_never_told_of_its_seat() -> None:
-    room, lobbies = seated_by_a_ladder()
+async def test_a_match_of_a_competition_does_not_count_without_a_bot_that_was_never_told_of_its_seat(
+    competition: str,
+) -> None:
+    room, lobbies = seated_without_a_word(competition)
     await room.pass_ms(MOST_UNHEARD_S * 1000 - 1_500)
     lobbies.is_away = True
     await room.pass_ms(2_000)
@@ -140,10 +143,21 @@ async def test_a_match_of_a_ladder_is_not_rated_without_a_bot_that_was_never_tol
 
 @in_virtual_time
 async def test_a_match_of_a_ladder_is_rated_without_a_bot_that_was_told_late_and_does_not_sit_down() -> None:
-    room, lobbies = seated_by_a_ladder()
+    room, lobbies = seated_without_a_word("ladders/test")
     await room.pass_ms(20_000)
     lobbies.news = {room.setup.bots[2]: SeatNews.TOLD}
     await room.pass_ms(MOST_UNHEARD_S * 1000)
+    assert kinds(room)[:4] == ["sat", "sat", "forfeited", "dealt"]
+
+
+@in_virtual_time
+async def test_a_created_match_waits_for_a_bot_that_was_never_told_of_its_seat_and_then_begins_without_it() -> (
+    None
+):
+    room, _ = seated_without_a_word("")
+    await room.pass_ms(MOST_UNHEARD_S * 1000 - 1_500)
+    assert kinds(room) == ["sat", "sat"]
+    await room.pass_ms(SETUP_MS + 3_000)
     assert kinds(room)[:4] == ["sat", "sat", "forfeited", "dealt"]
 
 

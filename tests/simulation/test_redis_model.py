@@ -124,7 +124,7 @@ class Lots(random.Random):
 
     def seat(self) -> list[Any]:
         seats, offers, at = keys.bot_seats(BOT), keys.bot_offers(BOT), keys.bot_attendance(BOT)
-        untaken, missed, ladder = keys.bot_untaken(BOT), keys.bot_no_shows(BOT), keys.bot_ladder_seats(BOT)
+        untaken, missed, ladder = keys.bot_untaken(BOT), keys.bot_no_shows(BOT), keys.bot_other_seats(BOT)
         seat, attends = f"m/{self.randint(0, 2)}", self.choice(["one", "two"])
         return self.choice(
             (

@@ -10,7 +10,6 @@ import structlog
 
 from seatwise_referee.match_state import MatchState
 from seatwise_server.game_choice import kind_of_game
-from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.owner_quotas import OwnerQuotas
 from seatwise_server.lobby.queue import CREATED, Kind
@@ -161,9 +160,7 @@ class Proposals:
         setup = new if is_created else await self._seating.setup_of(match)
         if setup is None:
             raise MatchRetired(match)
-        return await self._seating.reserve_seats(
-            match, setup.bots, until_ms, queued=since_ms, is_ladder=kind.competition.startswith(LADDER_PREFIX)
-        )
+        return await self._seating.reserve_seats(match, setup.bots, until_ms, queued=since_ms)
 
 
 def _until_ms(proposal: Proposal) -> int:

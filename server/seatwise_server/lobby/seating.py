@@ -105,19 +105,17 @@ class Seating:
         bots: Sequence[str],
         until_ms: int,
         queued: Collection[str] = (),
-        *,
-        is_ladder: bool = False,
     ) -> str | None:
         """Reserves all seats or none: if a bot is missing, releases the other seats and returns that bot.
 
         Seats are reserved in the order of the bots' names, so that of two lobbies that want the same bots one
-        succeeds. The `queued` bots come from a queue in which no-shows count; with `is_ladder` all come from a ladder.
+        succeeds. The `queued` bots come from a queue in which no-shows count.
 
         Raises ProposalExpired at `until_ms` of Redis's clock or later: then another lobby may reserve and
         release these seats.
         """
         wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
-        answers = await self._store.seats.reserve_all(match, wanted, until_ms, queued, is_ladder=is_ladder)
+        answers = await self._store.seats.reserve_all(match, wanted, until_ms, queued)
         answered = list(zip((bot for bot, _ in wanted), answers, strict=True))
         missing = next((bot for bot, why in answered if not why.holds), None)
         if missing is None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.match_state import MatchState
 from seatwise_server.game_choice import GameKind
-from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
@@ -58,7 +57,7 @@ class SeatOffers:
 
     async def wait_for_lobbies(self, table: Table) -> None:
         """Lets a table wait for bots that cannot know of their seats, because no lobby has checked on them
-        since the offer. Voids a match of a ladder if a bot cannot know of its seat even then: it would be rated as absent.
+        since the offer. Voids a match of a ladder or a league if a bot cannot know of its seat even then: it would count as absent.
 
         Call it `LOBBY_LOOK_S` after the seats were offered.
         """
@@ -69,7 +68,7 @@ class SeatOffers:
                 if unheard:
                     table.wait_for_bots(unheard, int((asked_s - since_s) * 1000))
             await asyncio.sleep(UNHEARD_CHECK_S)
-        if table.match.setup.competition.startswith(LADDER_PREFIX):
+        if table.match.setup.competition:
             await self._void_if_untold(table)
 
     async def _void_if_untold(self, table: Table) -> None:
@@ -92,9 +91,7 @@ class SeatOffers:
         ]
 
     async def _news_of_seats(self, table: Table) -> dict[str, SeatNews | None]:
-        """Returns what the bots of a match of a queue or ladder know; empty after a takeover, when none of them may know the
-        new address.
-        """
+        """Returns what the bots of a match know; empty after a takeover, when none of them may know the new address."""
         if table.epoch > 1:
             return {}
         seats = [(bot, seat) for seat, bot in enumerate(table.match.setup.bots) if bot in table.awaited_bots]

@@ -90,10 +90,10 @@ class Attendances:
     async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
         """Ends the attendance; returns False, and changes nothing, if a newer one replaced it.
 
-        A bot that leaves `by_itself` must still take the seats of queues and ladders that it was just given, whether it was
+        A bot that leaves `by_itself` must still take the seats that it was just given, whether it was
         told of them or not.
         """
-        named = [keys.bot_attendance(bot), keys.bot_untaken(bot), keys.bot_ladder_seats(bot)]
+        named = [keys.bot_attendance(bot), keys.bot_untaken(bot), keys.bot_other_seats(bot)]
         args = (attend_id, "1" if by_itself else "", LATE_MS)
         return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
 

@@ -227,11 +227,11 @@ def bot_untaken(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:untaken"
 
 
-def bot_ladder_seats(bot: str) -> str:
-    """Hash of the bot's seats of ladders, with values like those of `bot_untaken`. A seat stays until it is released;
-    the hash expires a day after the last reservation.
+def bot_other_seats(bot: str) -> str:
+    """Hash of the bot's seats that are not of a queue, with values like those of `bot_untaken`: seats of ladders, leagues, sets
+    of deals and created matches. A seat stays until it is released; the hash expires a day after the last reservation.
     """
-    return f"seatwise:{{bot:{bot}}}:ladder-seats"
+    return f"seatwise:{{bot:{bot}}}:other-seats"
 
 
 def bot_no_shows(bot: str) -> str:

@@ -53,7 +53,7 @@ class NoShow(IntEnum):
 
 
 class SeatNews(Enum):
-    """The knowledge that a bot has of a seat of a queue or a ladder that it has not taken."""
+    """The knowledge that a bot has of a seat that it has not taken."""
 
     UNTOLD = "untold"
     TOLD = "told"
@@ -86,25 +86,25 @@ class NoShows:
     async def note_told(self, bot: str, seats: Sequence[SeatOf]) -> int:
         """Notes that the offers of these seats were delivered to the bot's stream.
 
-        Returns for how many of them the bot must sit down: the seats of queues and ladders that it was told of in time.
+        Returns of how many it was told in time.
         """
         names = [f"{match}/{seat}" for match, seat in seats]
-        named = [keys.bot_untaken(bot), keys.bot_ladder_seats(bot)]
+        named = [keys.bot_untaken(bot), keys.bot_other_seats(bot)]
         return int(await scripts.run_script(self._client, "seat_told", named, LATE_MS, *names))
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
-        """Returns what each bot knows of its seat; None for a seat of neither a queue nor a ladder, and for one of a queue
-        that is taken.
+        """Returns what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note, which
+        an older version has reserved.
         """
         commands = [
             ("HGET", key, f"{match}/{seat}")
             for bot, seat in seats
-            for key in (keys.bot_untaken(bot), keys.bot_ladder_seats(bot))
+            for key in (keys.bot_untaken(bot), keys.bot_other_seats(bot))
         ]
         answers = await call_many(self._client, commands)
         return [
-            _news(of_queue or of_ladder)
-            for of_queue, of_ladder in zip(answers[::2], answers[1::2], strict=True)
+            _news(of_queue or of_other)
+            for of_queue, of_other in zip(answers[::2], answers[1::2], strict=True)
         ]
 
     async def read_who_knew(self, match: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
@@ -115,7 +115,7 @@ class NoShows:
             command
             for bot, seat in seats
             for command in (
-                ("HGET", keys.bot_ladder_seats(bot), f"{match}/{seat}"),
+                ("HGET", keys.bot_other_seats(bot), f"{match}/{seat}"),
                 ("EXISTS", keys.bot_attendance(bot)),
             )
         ]

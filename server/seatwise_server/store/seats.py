@@ -89,21 +89,15 @@ class Seats:
         bots: Sequence[tuple[str, int]],
         until_ms: int | None = None,
         queued: Collection[str] = (),
-        *,
-        is_ladder: bool = False,
     ) -> list[Reservation]:
         """Reserves a seat for each bot, like `reserve_seat`, in one round trip; the caller gives the bots in
         the order of their names.
 
-        For the `queued` bots the seat is one of a queue in which no-shows count. With `is_ladder` all seats are those
-        of a ladder, so it is noted what the bots know of them. Raises ProposalExpired if it
+        For the `queued` bots the seat is one of a queue in which no-shows count. Raises ProposalExpired if it
         is `until_ms`, in milliseconds of Redis's clock, or later. Seats that were reserved before that moment
         stay reserved.
         """
-        place = "ladder" if is_ladder else ""
-        calls = [
-            _reserve_call(bot, match, seat, until_ms, "1" if bot in queued else place) for bot, seat in bots
-        ]
+        calls = [_reserve_call(bot, match, seat, until_ms, bot in queued) for bot, seat in bots]
         answers = await scripts.run_script_many(self._client, "seat_reserve", calls)
         found = [Reservation(answer) for answer in answers]
         if Reservation.LATE in found:
@@ -179,10 +173,10 @@ class Seats:
 
 
 def _reserve_call(
-    bot: str, match: str, seat: int, until_ms: int | None, place: str
+    bot: str, match: str, seat: int, until_ms: int | None, is_queued: bool
 ) -> tuple[list[str], tuple[Argument, ...]]:
-    named = [*_seat_keys(bot), keys.bot_ladder_seats(bot)]
-    return named, (f"{match}/{seat}", place, *_deadline_args(until_ms))
+    named = [*_seat_keys(bot), keys.bot_other_seats(bot)]
+    return named, (f"{match}/{seat}", "1" if is_queued else "", *_deadline_args(until_ms))
 
 
 def _room_call(bot: str, queue: str) -> tuple[list[str], tuple[Argument, ...]]:
@@ -205,7 +199,7 @@ def owners_in(answers: Iterable[tuple[int, bytes]]) -> set[str]:
 
 def _release_call(bot: str, match: str, seat: int, until_ms: int | None = None) -> ScriptCall:
     named = [keys.bot_seats(bot), keys.bot_offers(bot), keys.bot_untaken(bot), keys.bot_registration(bot)]
-    named.append(keys.bot_ladder_seats(bot))
+    named.append(keys.bot_other_seats(bot))
     return "seat_release", named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *_deadline_args(until_ms))
 
 
@@ -216,7 +210,7 @@ def _deadline_args(until_ms: int | None) -> tuple[int, ...]:
 def _offer_call(
     bot: str, match: str, seat: int, epoch: int, offer: bytes
 ) -> tuple[list[str], tuple[Argument, ...]]:
-    named = [keys.bot_offers(bot), keys.bot_seats(bot), keys.bot_untaken(bot), keys.bot_ladder_seats(bot)]
+    named = [keys.bot_offers(bot), keys.bot_seats(bot), keys.bot_untaken(bot), keys.bot_other_seats(bot)]
     return named, (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
 
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Ends an attendance, if it is still the caller's. For a bot that leaves by itself, marks as left the seats of queues and
--- ladders that it was told of, and those that it has just been given.
--- KEYS: attendance, untaken, ladder seats. ARGV: attend id, '1' if the bot leaves by itself or '', late ms.
+-- Ends an attendance, if it is still the caller's. For a bot that leaves by itself, marks as left the seats that it was
+-- told of, and those that it has just been given.
+-- KEYS: attendance, untaken, other seats. ARGV: attend id, '1' if the bot leaves by itself or '', late ms.
 -- Answers 1 done, 0 not the caller's.
 if redis.call('HGET', KEYS[1], 'attend_id') ~= ARGV[1] then return 0 end
 redis.call('UNLINK', KEYS[1])

@@ -1,6 +1,6 @@
 #!lua
 -- Offers a bot its seat, if the bot holds it and there is no offer of a higher epoch.
--- KEYS: offers, seats, untaken, ladder seats. ARGV: match/seat, epoch, offer, channel, bot. Answers 1, or 0 if not.
+-- KEYS: offers, seats, untaken, other seats. ARGV: match/seat, epoch, offer, channel, bot. Answers 1, or 0 if not.
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 then return 0 end
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 if held and tonumber(string.match(held, '^%d+')) > tonumber(ARGV[2]) then return 0 end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Frees a bot's seat, withdraws its offer and notifies all lobbies.
--- KEYS: seats, offers, untaken, registration, ladder seats. ARGV: match/seat, channel, bot, deadline in ms (optional).
+-- KEYS: seats, offers, untaken, registration, other seats. ARGV: match/seat, channel, bot, deadline in ms (optional).
 -- Answers {1, 0 if it was free, or -1 if it is too late; the owner of the bot, or an empty text}.
 local time = redis.call('TIME')
 local is_late = ARGV[4] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[4])

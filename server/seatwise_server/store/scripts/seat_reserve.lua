@@ -2,8 +2,8 @@
 -- Reserves a seat for a bot, within the number of matches that it attends for. A seat of a queue is untaken until the
 -- bot sits down. A bot may have one untaken seat, and one more for each seat that it has taken in time since its last
 -- no-show.
--- KEYS: seats, attendance, untaken, no-shows, ladder seats. ARGV: match/seat, '1' for a seat of a queue, 'ladder' for one
--- of a ladder, or '', deadline in ms (optional).
+-- KEYS: seats, attendance, untaken, no-shows, other seats. ARGV: match/seat, '1' for a seat of a queue or '', deadline
+-- in ms (optional).
 -- Answers 1 RESERVED, 2 ALREADY, 3 FULL, 4 ABSENT, 5 LATE, 6 BARRED.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -23,8 +23,7 @@ if ARGV[2] == '1' then
     if redis.call('HLEN', KEYS[3]) >= most_untaken then return 6 end
   end
   redis.call('HSET', KEYS[3], ARGV[1], 'reserved 0')
-end
-if ARGV[2] == 'ladder' then
+else
   redis.call('HSET', KEYS[5], ARGV[1], 'reserved 0')
   redis.call('PEXPIRE', KEYS[5], 86400000) -- an older version frees a seat and leaves its note; a set-up is shorter by far
 end
