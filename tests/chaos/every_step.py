@@ -29,8 +29,7 @@ from seatwise_server import log
 STEPS = "steps"
 """The name of the run, for `world`."""
 QUIET_S = 30.0
-"""When no step was new for so long, all that this world comes by have been harmed. Where Redis dies all the time, a match of the ladder
-ends seldom. Sleepers and those who rest meet none."""
+"""When no step was new for so long, all that this world comes by have been harmed. Sleepers and those who rest meet none."""
 ASLEEP_S = 20.0
 REDIS_DOWN_S = 2.0
 AWAY_S = 0.1
@@ -42,6 +41,8 @@ MOST_ASLEEP = 2
 FALLEN_S = 5.0
 """A process that has ended for so long, and whose end no order explains, has fallen by itself."""
 LOOK_S = 0.02
+SIZE = Size(bots=7)
+"""Two bots for the ladder, two for queue and ladder, and three for created matches, leagues and sets of deals."""
 
 
 class StepRun(Run):
@@ -145,7 +146,7 @@ async def run_all(harms: Sequence[StepHarm], seconds: float, folder: Path) -> in
     for harm in harms:
         where = folder / harm.name.replace(" ", "-")
         where.mkdir()
-        results, wrong, steps = await run_steps(where, seconds, harm, Size(bots=6, builders=2))
+        results, wrong, steps = await run_steps(where, seconds, harm, SIZE)
         rows.append(results)
         wrongs += [f"{harm.name}: {each}" for each in wrong]
         print(f"{harm.name}: {len(steps)} steps", file=sys.stderr)

@@ -11,8 +11,7 @@ import pytest
 from harness import processes_with
 from simulation.paths import Failpoint
 
-from chaos.chaos import Size
-from chaos.every_step import run_steps
+from chaos.every_step import SIZE, run_steps
 from chaos.steps import REST_S, STEP_HARMS, Orders, StepHarm, Striker
 
 KILLED, ASLEEP = STEP_HARMS[1], STEP_HARMS[2]
@@ -107,7 +106,7 @@ def test_who_has_slept_is_not_put_to_sleep_again_at_once(
 async def test_every_harm_at_every_step_of_real_servers_comes_to_the_same_end(
     tmp_path: Path, harm: StepHarm
 ) -> None:
-    results, wrong, steps = await run_steps(tmp_path, LONGEST_S, harm, Size())
+    results, wrong, steps = await run_steps(tmp_path, LONGEST_S, harm, SIZE)
     assert wrong == []
     assert results.checked >= 100
     met = {step.rpartition(" > ")[2] for step in steps}

@@ -35,6 +35,8 @@ BREATH_S = 0.3
 """Acceptances wait a tenth of a second for a message to ride with."""
 DRAIN_S = 20.0
 """A bot that was told to stop has finished its matches by then."""
+LADDER_ALONE = (0, 2)
+"""The numbers of the bots that wait for the ladder and nothing else, where there is one."""
 
 
 class Victim:
@@ -468,8 +470,8 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
 
 
 def _queues_of(number: int, ladder: str) -> tuple[str, ...]:
-    """A bot that waits for the ladder alone gets it matches often enough: others mostly play in the queue."""
-    if ladder and not number:
+    """Two bots wait for the ladder alone: those that wait for both play in the queue whenever nothing is harmed."""
+    if ladder and number in LADDER_ALONE:
         return (ladder,)
     return ("casual-2", *filter(None, (ladder,)))
 
