@@ -121,12 +121,16 @@ class Race:
             del self._calls[call.seat]
 
     def state_at(self, charged_ms: int, calls: Iterable[HeldCall]) -> Any:
-        """Return the base with the layout of each seat at that charged time, or of a caller at its own charge."""
-        until = {call.seat: self.charged_ms_of(call) for call in calls}
+        """Return the base with the layout of each seat at that charged time, or of a caller when it called.
+
+        A caller lays nothing after its call. The charges of its layouts do not say what lay then: an answer that was delayed
+        by our fault may be charged less than an earlier one.
+        """
+        callers = {call.seat for call in calls}
         lying: dict[Seat, Any] = {}
         for seat, lays in self._lays.items():
             for came_ms, move in lays:
-                if self._charge(seat, came_ms) <= until.get(seat, charged_ms):
+                if seat in callers or self._charge(seat, came_ms) <= charged_ms:
                     lying[seat] = move
         return self._base_with(lying)
 

@@ -1631,10 +1631,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a race: a layout after the call counts",
         "referee/seatwise_referee/race.py",
-        "self._charge(seat, came_ms) <= until.get(seat, charged_ms):",
-        "self._charge(seat, came_ms) <= until.get(seat, charged_ms + 50):",
+        "self._charge(seat, came_ms) <= charged_ms:",
+        "self._charge(seat, came_ms) <= charged_ms + 50:",
         RACES,
         is_short=True,
+    ),
+    Fault(
+        "a race: a caller that is charged less than its last cards has not laid them",
+        "referee/seatwise_referee/race.py",
+        "if seat in callers or self._charge(seat, came_ms) <= charged_ms:",
+        "if self._charge(seat, came_ms) <= charged_ms:",
+        RACES,
     ),
     Fault(
         "a race: a call decided a millisecond too early",

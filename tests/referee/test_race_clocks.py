@@ -308,3 +308,17 @@ def test_a_replay_stands_where_the_live_match_stands() -> None:
     race.call(1)
     race.until(4200)
     assert replay_match(race.setup, race.journal).position == race.match.position
+
+
+def test_a_call_that_is_charged_less_than_the_last_cards_of_its_seat_still_finds_them_on_the_table() -> None:
+    """Two standstills that overlap are both taken off the call, and only in part off the cards. The match was void before."""
+    race = RaceDesk(2)
+    race.at(400).lay(0, 4)
+    race.at(500).lay(0, SEVEN)
+    race.at(510).stand_still(10)
+    race.stand_still(200, "STORE")
+    race.at(511).call(0)
+    race.until(1000)
+    [(seat, charged_ms)] = race.callers()
+    assert (seat, race.points) == (0, (10, 0))
+    assert charged_ms < 310, "less than the cards are charged"
