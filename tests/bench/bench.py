@@ -15,6 +15,7 @@ from statistics import median
 
 import crowd
 import doors
+import flood_charges
 import ladders
 import league
 import offline
@@ -213,6 +214,7 @@ PARTS = (
     "takeovers",
     "bots that all come back at once",
     "thousands of matches at a slow pace",
+    "charges in a flood of connections",
     "matches beside readers",
     "matches beside wrong games from outside",
     "requests over HTTP beside gRPC",
@@ -237,6 +239,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
         lambda: takeover.rows(quick=quick, data=data),
         lambda: storm.rows(quick=quick, data=data),
         lambda: crowd.rows(quick=quick, data=data),
+        lambda: flood_charges.rows(quick=quick, data=data),
         lambda: readers.rows(quick=quick, data=data),
         lambda: wrong_games.rows(quick=quick, data=data),
         lambda: rest.rows(quick=quick, data=data),

@@ -4036,6 +4036,20 @@ FAULTS: tuple[Fault, ...] = (
         (TRANSPORT,),
     ),
     Fault(
+        "a gap is charged: who lost its link while gRPC was far behind",
+        STANDSTILLS,
+        "(transport is not None and transport.broke_links(self._clock.now))",
+        "False",
+        (TRANSPORT,),
+    ),
+    Fault(
+        "the first second of a match after a pause has no echo",
+        "server/seatwise_server/rpc/grpc_echo.py",
+        "                    await asyncio.sleep(ECHO_BEAT_S)\n                    continue\n",
+        "                    await asyncio.sleep(ECHO_RETRY_S)\n                    continue\n",
+        (TRANSPORT,),
+    ),
+    Fault(
         "an echo that is lost delays for ever",
         "server/seatwise_server/play/transport_lag.py",
         '        """Notes that the echo will not come back: its connection was lost."""\n        self._sent = None\n',

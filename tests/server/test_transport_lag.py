@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from doubles.room import Link, Room
@@ -11,7 +12,7 @@ from doubles.virtual import in_virtual_time, running
 from seatwise_referee import record
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.verify import verify_line
-from seatwise_server.play.lag import STALL_BOUND_S, EventLoopLag
+from seatwise_server.play.lag import LINK_BREAKING_S, LINK_LOSS_NOTICED_S, STALL_BOUND_S, EventLoopLag
 from seatwise_server.play.transport_lag import ECHO_BEAT_S, KEPT_S, LONGEST_BEHIND_S, TransportLag
 from seatwise_server.rpc import grpc_echo
 from seatwise_server.rpc.grpc_echo import GrpcEcho
@@ -113,6 +114,21 @@ async def test_delays_are_bounded_and_forgotten() -> None:
     assert not echoes.lag.is_known(running().time())
 
 
+@in_virtual_time
+async def test_a_delay_that_breaks_links_is_known_for_a_while() -> None:
+    echoes = Echoes()
+    await echoes.go_round(LINK_BREAKING_S - 0.1)
+    assert not echoes.lag.broke_links(running().time())
+    echoes.send()
+    await asyncio.sleep(LINK_BREAKING_S + 0.1)
+    assert echoes.lag.broke_links(running().time())
+    echoes.return_()
+    await asyncio.sleep(LINK_LOSS_NOTICED_S - 0.1)
+    assert echoes.lag.broke_links(running().time())
+    await asyncio.sleep(0.2)
+    assert not echoes.lag.broke_links(running().time())
+
+
 # At a table
 
 
@@ -168,6 +184,29 @@ async def test_nobody_is_late_while_grpc_may_have_the_answer() -> None:
 
 
 @in_virtual_time
+@pytest.mark.parametrize("behind_s", [0.5, LINK_BREAKING_S + 1])
+async def test_who_lost_its_link_while_grpc_was_far_behind_is_not_charged_for_coming_back(
+    behind_s: float,
+) -> None:
+    room = Room(**SECOND)
+    links = await room.seat_all()
+    room.transport.note_sent(running().time())
+    await room.pass_ms(1000 * behind_s)
+    room.transport.note_returned(running().time())
+    links[room.asked].hang_up()
+    await room.pass_ms(3000)
+    assert bool(room.entries("default")) == (behind_s < LINK_BREAKING_S)
+    if behind_s > LINK_BREAKING_S:
+        link = room.link(room.asked)
+        link.sit(room.asked)
+        await room.pass_ms(30)
+        link.submit(room.asked, room.legal_move(), room.prompt, "back again")
+        await room.pass_ms(200)
+        (accepted,) = link.new("move_accepted")
+        assert accepted.charged_ms == pytest.approx(30, abs=15)
+
+
+@in_virtual_time
 async def test_where_nothing_is_late_nothing_is_taken_off() -> None:
     room = Room(rounds=1)
     links = await room.seat_all()
@@ -181,8 +220,10 @@ async def test_where_nothing_is_late_nothing_is_taken_off() -> None:
 # Through gRPC
 
 
-async def measured(monkeypatch: pytest.MonkeyPatch, late_s: float, *, is_needed: bool = True) -> list[float]:
-    """The round trips of some echoes, of which the server holds each back so long."""
+async def measured(
+    monkeypatch: pytest.MonkeyPatch, late_s: float, is_needed: Callable[[], bool], within_s: float = 10
+) -> list[float]:
+    """The round trips of three echoes, of which the server holds each back so long; none if they are not there in time."""
     took: list[float] = []
     loop_lag = EventLoopLag(asyncio.get_running_loop())
     loop_lag.start_beat()
@@ -201,14 +242,14 @@ async def measured(monkeypatch: pytest.MonkeyPatch, late_s: float, *, is_needed:
             loop.call_soon(done.set)
 
     monkeypatch.setattr(grpc_echo, "_echo", late_echo)
-    monkeypatch.setattr(grpc_echo, "ECHO_RETRY_S", 0.01)
+    monkeypatch.setattr(grpc_echo, "ECHO_RETRY_S", 60)
     lag.note_returned = note_returned  # type: ignore[method-assign]
-    running_echo = asyncio.create_task(GrpcEcho(lag, lambda: is_needed).run_echo())
+    running_echo = asyncio.create_task(GrpcEcho(lag, is_needed).run_echo())
     try:
-        async with asyncio.timeout(10 if is_needed else 0.3):
+        async with asyncio.timeout(within_s):
             await done.wait()
     except TimeoutError:
-        assert not is_needed
+        pass
     finally:
         running_echo.cancel()
         await asyncio.wait({running_echo})
@@ -217,10 +258,17 @@ async def measured(monkeypatch: pytest.MonkeyPatch, late_s: float, *, is_needed:
 
 
 async def test_echoes_go_round_and_what_holds_them_back_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    delays = await measured(monkeypatch, 0.4)
+    delays = await measured(monkeypatch, 0.4, lambda: True)
     assert len(delays) == 3
     assert 0.2 < max(delays) <= LONGEST_BEHIND_S, delays  # stalls of a busy machine are no delay of gRPC
 
 
 async def test_without_a_match_no_echo_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await measured(monkeypatch, 0.0, is_needed=False) == []
+    assert await measured(monkeypatch, 0.0, lambda: False, within_s=0.3) == []
+
+
+async def test_the_first_match_after_a_pause_is_measured_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter([False, False])
+    assert len(await measured(monkeypatch, 0.0, lambda: next(looks, True))) == 3

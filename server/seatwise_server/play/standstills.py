@@ -40,8 +40,9 @@ class Standstills:
             self._asked = AskedPrompt(prompt, self._clock.now)
 
     def broke_links(self) -> bool:
-        """Whether a link that breaks now may be broken by a stall of ours."""
-        return self._lag.broke_links()
+        """Whether a link that breaks now may be broken by a stall of ours, or by gRPC that was behind."""
+        transport = self._transport
+        return self._lag.broke_links() or (transport is not None and transport.broke_links(self._clock.now))
 
     def find_effects(self, match: Match) -> list[Effect]:
         """Returns the entries of all that is not journaled yet. They come before the next command."""

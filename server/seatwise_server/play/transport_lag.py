@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from seatwise_server.play.lag import STALL_BOUND_S, EventLoopLag
+from seatwise_server.play.lag import LINK_BREAKING_S, LINK_LOSS_NOTICED_S, STALL_BOUND_S, EventLoopLag
 
 ECHO_BEAT_S = 0.05
 """The time between two echoes. Bots were delayed by so much at most without any echo that was."""
@@ -70,8 +70,7 @@ class TransportLag:
         The question was late until the end of an echo at most, and the answer as long as an echo. An
         echo that was late in between delayed neither.
         """
-        under_way = self._under_way(now)
-        late = [*self._late, under_way] if under_way else self._late
+        late = self._late_echoes(now)
         answer = max(
             (echo for echo in late if _is_at(echo, now)), key=lambda echo: echo.delay_s, default=None
         )
@@ -82,6 +81,18 @@ class TransportLag:
         )
         behind_s = max(question_s, default=0.0) + (answer.delay_s if answer else 0.0)
         return max(0.0, min(LONGEST_BEHIND_S, behind_s))
+
+    def broke_links(self, now: float) -> bool:
+        """Whether links that are lost now were lost because gRPC was behind: bots drop a server that answers no pings."""
+        return any(
+            echo.delay_s >= LINK_BREAKING_S and now - echo.returned < LINK_LOSS_NOTICED_S
+            for echo in self._late_echoes(now)
+        )
+
+    def _late_echoes(self, now: float) -> list[EchoDelay]:
+        """Returns all that are remembered, and the one that is under way."""
+        under_way = self._under_way(now)
+        return [*self._late, under_way] if under_way else list(self._late)
 
     def _under_way(self, now: float) -> EchoDelay | None:
         """Returns the echo that is under way if it is late."""

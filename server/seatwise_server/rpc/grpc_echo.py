@@ -16,7 +16,7 @@ import structlog
 from seatwise_server.play.transport_lag import ECHO_BEAT_S, TransportLag
 
 ECHO_RETRY_S = 1.0
-"""The pause after a connection of the echo was lost, and the time between two looks whether anybody needs it."""
+"""The pause after a connection of the echo was lost."""
 
 log = structlog.get_logger()
 
@@ -56,7 +56,7 @@ class GrpcEcho:
             call: grpc.aio.StreamStreamCall[bytes, bytes] = channel.stream_stream(self._method)()
             while True:
                 if not self._is_needed():
-                    await asyncio.sleep(ECHO_RETRY_S)
+                    await asyncio.sleep(ECHO_BEAT_S)
                     continue
                 self._lag.note_sent(loop.time())
                 await call.write(b"")
