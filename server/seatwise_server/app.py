@@ -242,8 +242,8 @@ class _Server:
         for role in self._roles:
             self._spawn_all(await role.start())
         await self._grpc.start()
-        if referee:
-            self._spawn_all({"echo": _new_echo(referee.referee).run_echo()})
+        if echo := _new_echo(referee, lobby):
+            self._spawn_all({"echo": echo.run_echo()})
         self._accept_websockets()
         if gateway:
             await self._start_rest(common, gateway)
@@ -516,8 +516,14 @@ def _load_certificate(config: Config) -> CertificateReloader | None:
     return CertificateReloader(config.tls, renew)
 
 
-def _new_echo(referee: Referee) -> GrpcEcho:
-    return GrpcEcho(referee.transport_lag, is_needed=lambda: bool(referee.tables))
+def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) -> GrpcEcho | None:
+    """Returns the echo of a process that bots stream to. It is needed while a match is played here, or a bot attends."""
+    measured = referee_role.referee if referee_role else lobby_role
+    if measured is None:
+        return None
+    tables = referee_role.referee.tables if referee_role else ()
+    attending = lobby_role.lobby if lobby_role else ()
+    return GrpcEcho(measured.transport_lag, is_needed=lambda: len(tables) + len(attending) > 0)
 
 
 def _wake_no_lobby() -> None:

@@ -22,6 +22,7 @@ from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.referee import Referee, RefereeIdentity
 from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
 from seatwise_server.play.takeover import Takeover
+from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
@@ -196,12 +197,17 @@ class LobbyRole:
         if referee is not None:
             place = referee.place
             examiner = Examiner(common.store, referee.intake.examined, place.address, place.ws_address)
-        broke_links = common.lag.broke_links
-        self.lobby = Lobby(common.name, common.store, self.pairing, broke_links, limits, examiner)
+        self.transport_lag = referee.transport_lag if referee else TransportLag(common.lag)
+        """That of the process: all roles share gRPC's threads."""
+        self.lobby = Lobby(common.name, common.store, self.pairing, self._has_broken_links, limits, examiner)
         self._common = common
 
     is_full = False
     is_able = True
+
+    def _has_broken_links(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        return self._common.lag.broke_links() or self.transport_lag.broke_links(now)
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
         """See `Role`."""

@@ -4043,6 +4043,13 @@ FAULTS: tuple[Fault, ...] = (
         (TRANSPORT,),
     ),
     Fault(
+        "no-shows: a bot is blamed that gRPC has held up",
+        "server/seatwise_server/roles.py",
+        " or self.transport_lag.broke_links(now)",
+        "",
+        (TRANSPORT,),
+    ),
+    Fault(
         "the first second of a match after a pause has no echo",
         "server/seatwise_server/rpc/grpc_echo.py",
         "                    await asyncio.sleep(ECHO_BEAT_S)\n                    continue\n",

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 from doubles.room import Link, Room
 from doubles.virtual import in_virtual_time, running
+from harness.house import house_in
+from harness.wire import SOON_S
 
 from seatwise_referee import record
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.verify import verify_line
+from seatwise_server.config import ROLES
+from seatwise_server.embedded import EmbeddedRedis
+from seatwise_server.play import transport_lag
 from seatwise_server.play.lag import LINK_BREAKING_S, LINK_LOSS_NOTICED_S, STALL_BOUND_S, EventLoopLag
 from seatwise_server.play.transport_lag import ECHO_BEAT_S, KEPT_S, LONGEST_BEHIND_S, TransportLag
 from seatwise_server.rpc import grpc_echo
@@ -220,6 +226,18 @@ async def test_where_nothing_is_late_nothing_is_taken_off() -> None:
 # Through gRPC
 
 
+def late_by(late_s: float) -> Callable[..., AsyncIterator[bytes]]:
+    """The server's end of the echo, which holds each message back so long."""
+    plain = grpc_echo._echo
+
+    async def late_echo(messages: AsyncIterator[bytes], context: object) -> AsyncIterator[bytes]:
+        async for message in plain(messages, context):
+            await asyncio.sleep(late_s)
+            yield message
+
+    return late_echo
+
+
 async def measured(
     monkeypatch: pytest.MonkeyPatch, late_s: float, is_needed: Callable[[], bool], within_s: float = 10
 ) -> list[float]:
@@ -228,12 +246,7 @@ async def measured(
     loop_lag = EventLoopLag(asyncio.get_running_loop())
     loop_lag.start_beat()
     lag = TransportLag(loop_lag)
-    done, loop, plain = asyncio.Event(), asyncio.get_running_loop(), grpc_echo._echo
-
-    async def late_echo(messages, context):
-        async for message in plain(messages, context):
-            await asyncio.sleep(late_s)
-            yield message
+    done, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def note_returned(now: float) -> None:
         took.append(lag.exchange_delay_s(now, now))
@@ -241,7 +254,7 @@ async def measured(
         if len(took) == 3:
             loop.call_soon(done.set)
 
-    monkeypatch.setattr(grpc_echo, "_echo", late_echo)
+    monkeypatch.setattr(grpc_echo, "_echo", late_by(late_s))
     monkeypatch.setattr(grpc_echo, "ECHO_RETRY_S", 60)
     lag.note_returned = note_returned  # type: ignore[method-assign]
     running_echo = asyncio.create_task(GrpcEcho(lag, is_needed).run_echo())
@@ -272,3 +285,20 @@ async def test_the_first_match_after_a_pause_is_measured_from_its_beginning(
 ) -> None:
     looks = iter([False, False])
     assert len(await measured(monkeypatch, 0.0, lambda: next(looks, True))) == 3
+
+
+@pytest.mark.parametrize("roles", [ROLES, ("lobby", "gateway")])
+async def test_a_lobby_knows_that_a_bot_was_lost_while_grpc_was_far_behind(
+    monkeypatch: pytest.MonkeyPatch, redis_server: EmbeddedRedis, tmp_path: Path, roles: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(transport_lag, "LINK_BREAKING_S", 0.2)
+    monkeypatch.setattr(grpc_echo, "_echo", late_by(0.4))
+    async with house_in(tmp_path, redis_url=redis_server.url, roles=frozenset(roles)) as house:
+        assert house.server
+        assert house.server.lobby is not None
+        assert not house.server.lobby._has_broken_links()
+        bot = await house.bot()
+        await bot.attend([], 1)
+        async with asyncio.timeout(SOON_S):
+            while not house.server.lobby._has_broken_links():  # noqa: ASYNC110 - an echo has to come back
+                await asyncio.sleep(0.01)
