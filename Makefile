@@ -99,7 +99,7 @@ matches-needed: setup ## measure how many matches separate two bots: plain, dupl
 
 browser: setup ## look at the pages in a real browser, where one is installed; with axe, where that can be installed
 	@$(BIN)/python -c 'import axe_playwright_python' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]' || true
-	$(BIN)/pytest -q -m slow tests/server/test_pages_browser.py tests/server/test_guests_browser.py tests/client_sdk/test_replay_browser.py
+	$(BIN)/pytest -q -m slow tests/server/pages/test_pages_browser.py tests/server/pages/test_guests_browser.py tests/client_sdk/test_replay_browser.py
 
 soak: setup ## run the tests that are too slow for `make test`, and all others on the compiled build
 	$(BIN)/pytest -q -m slow

@@ -26,7 +26,7 @@ LINK = "client_sdk/seatwise/link"
 
 RUN = "tests/client_sdk/test_run.py"
 SENSELESS = "tests/client_sdk/test_senseless_servers.py"
-TABLES = "tests/server/test_table.py"
+TABLES = "tests/server/play/test_table.py"
 WIRE = (
     "tests/contract/test_non_interference_wire.py::test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know"
 )
@@ -39,23 +39,23 @@ MATCHES = "tests/referee/test_match.py"
 FORGED_RACES = "tests/referee/test_verify_races.py"
 RACES = tuple(f"tests/referee/test_race{part}.py" for part in ("", "_answers", "_clocks", "_rounds"))
 FORGED = "tests/referee/test_verify_forged.py"
-WAITED_FOR = "tests/server/test_store_sentinel.py::test_what_only_the_primary_has_does_not_count"
+WAITED_FOR = "tests/server/store/test_store_sentinel.py::test_what_only_the_primary_has_does_not_count"
 COMPETITION = "server/seatwise_server/competition"
 SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_first_worlds"
-BOTS_STORED = "tests/server/test_store_bots.py"
+BOTS_STORED = "tests/server/store/test_store_bots.py"
 HOSTILE = "tests/referee/test_verify_hostile.py"
 BUNDLES = "tests/league/test_bundle.py"
-JOURNALS = "tests/server/test_store_journal.py"
-PROPOSALS = "tests/server/test_proposals.py"
-LISTS = "tests/server/test_match_lists.py"
-AUDIT_LOG = "tests/server/test_audit_log.py"
+JOURNALS = "tests/server/store/test_store_journal.py"
+PROPOSALS = "tests/server/lobby/test_proposals.py"
+LISTS = "tests/server/services/test_match_lists.py"
+AUDIT_LOG = "tests/server/store/test_audit_log.py"
 
 REST = "server/seatwise_server/rest"
 ENCRYPTION = "tests/client_sdk/test_encryption.py"
-OWNER_QUOTAS = "tests/server/test_owner_quotas.py"
-TRANSPORT = "tests/server/test_transport_lag.py"
-MEMORY = "tests/server/test_memory_limit.py"
-WITHHELD = "tests/server/test_withheld_results.py"
+OWNER_QUOTAS = "tests/server/lobby/test_owner_quotas.py"
+TRANSPORT = "tests/server/play/test_transport_lag.py"
+MEMORY = "tests/server/process/test_memory_limit.py"
+WITHHELD = "tests/server/play/test_withheld_results.py"
 ENDPOINT = "tests/client_sdk/test_endpoint.py"
 PUSHED = "server/seatwise_server/play/pushed_stream.py"
 
@@ -96,7 +96,7 @@ FAULTS: tuple[Fault, ...] = (
         INTAKE,
         '    if asked.WhichOneof("move") is not None:\n        raise MalformedMove("the item has a move and choices; it must have one of them")\n',
         "",
-        ("tests/server/test_inbound.py",),
+        ("tests/server/play/test_inbound.py",),
     ),
     # The journal comes first
     Fault(
@@ -153,7 +153,7 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/store/redis/scripts.py",
         "return await call_many(client, [*_with_sources(calls), *commands])",
         "return (await call_many(client, [*commands, *_with_sources(calls)]))[::-1]",
-        ("tests/server/test_leases.py",),
+        ("tests/server/play/test_leases.py",),
     ),
     Fault(
         "no fence check: the table goes on",
@@ -174,14 +174,14 @@ FAULTS: tuple[Fault, ...] = (
         FLUSHER,
         ("            reply = AppendResult.FENCED\n        if reply < 0:"),
         ("            reply = AppendResult.OK\n        if reply < 0:"),
-        ("tests/server/test_store_flusher.py",),
+        ("tests/server/store/test_store_flusher.py",),
     ),
     Fault(
         "an outage repeats what was answered",
         "server/seatwise_server/store/group_commit/node_writer.py",
         "batch[len(replies) :] + self._queue, []",
         "batch[len(replies) // 2 :] + self._queue, []",
-        ("tests/server/test_store_flusher.py",),
+        ("tests/server/store/test_store_flusher.py",),
     ),
     Fault(
         "few replicas pass for enough",
@@ -237,7 +237,7 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/services/request_limits.py",
         "    if place:\n",
         "    if False:\n",
-        ("tests/server/test_bad_calls.py",),
+        ("tests/server/services/test_bad_calls.py",),
     ),
     Fault(
         "the name of a deleted bot is given again",
@@ -258,7 +258,7 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/lobby/aborting.py",
         "if setup and bot in setup.bots})",
         "if setup and not bot})",
-        ("tests/server/test_delete_bot.py",),
+        ("tests/server/services/test_delete_bot.py",),
     ),
     # Each command once, in order, and not without bound
     Fault(
@@ -274,7 +274,7 @@ FAULTS: tuple[Fault, ...] = (
         OUTBOX,
         "if len(self._answers) >= MOST_ANSWERS:",
         "if False:",
-        ("tests/server/test_outbox.py",),
+        ("tests/server/play/test_outbox.py",),
         is_short=True,
     ),
     Fault(
@@ -282,14 +282,14 @@ FAULTS: tuple[Fault, ...] = (
         OUTBOX,
         "        draft = Draft(items=self._answers)\n",
         "        draft = Draft(items=[*self._ends.values(), *self._answers])\n        self._ends = {}\n",
-        ("tests/server/test_outbox.py",),
+        ("tests/server/play/test_outbox.py",),
     ),
     Fault(
         "an owner that came to life again is not noticed",
         f"{SCRIPTS}/claim.lua",
         "if epoch == expected and (ARGV[3] == '' or ARGV[3] == (fence[4] or '0')) then",
         "if epoch == expected then",
-        ("tests/server/test_leases.py", JOURNALS),
+        ("tests/server/play/test_leases.py", JOURNALS),
     ),
     # Who may do what
     Fault(
@@ -297,14 +297,14 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "return 0 <= seat < len(bots) and bots[seat] == bot",
         "return 0 <= seat < len(bots)",
-        ("tests/server/test_inbound.py",),
+        ("tests/server/play/test_inbound.py",),
     ),
     Fault(
         "an expired access token still opens",
         "server/seatwise_server/store/access_tokens.py",
         "if token.expire_ms and left_ms <= 0:",
         "if False:",
-        ("tests/server/test_access_tokens.py",),
+        ("tests/server/store/test_access_tokens.py",),
     ),
     Fault(
         "two writers of the audit log overwrite each other",
@@ -318,7 +318,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/owner_request.lua",
         "if not found[1] or (most",
         "if (most",
-        ("tests/server/test_owners.py",),
+        ("tests/server/services/test_owners.py",),
     ),
     # Time
     Fault(
@@ -333,7 +333,7 @@ FAULTS: tuple[Fault, ...] = (
         SEAT_UPDATES,
         "return bool(self.match.setup.competition) and prompt is not None and prompt.race",
         "return False",
-        ("tests/server/test_table_races.py",),
+        ("tests/server/play/test_table_races.py",),
     ),
     Fault(
         "an uncounted strike",
@@ -363,7 +363,7 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/store/scripts/job_push.lua",
         "if unfinished >= tonumber(ARGV[4]) then return 0 end",
         "if unfinished > tonumber(ARGV[4]) then return 0 end",
-        ("tests/server/test_proposals.py",),
+        ("tests/server/lobby/test_proposals.py",),
     ),
     Fault(
         "a value of a game from outside may end the process by its text",
@@ -600,7 +600,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/result_append.lua",
         "if place then return tonumber(place) end",
         "",
-        ("tests/server/test_store_results.py",),
+        ("tests/server/store/test_store_results.py",),
         is_short=True,
     ),
     Fault(
@@ -608,14 +608,14 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/lobby/pairing.py",
         "most.get(bot, 0) >= bots.count(bot)",
         "bot in most",
-        ("tests/server/test_created_matches.py",),
+        ("tests/server/lobby/test_created_matches.py",),
     ),
     Fault(
         "a ladder: an older table replaces a newer one",
         f"{SCRIPTS}/ladder_publish.lua",
         "if shown and tonumber(shown) > tonumber(ARGV[1]) then return 0 end",
         "",
-        ("tests/server/test_ladder_table.py::test_an_older_table_does_not_replace_a_newer_one",),
+        ("tests/server/lobby/test_ladder_table.py::test_an_older_table_does_not_replace_a_newer_one",),
     ),
     # Leagues
     Fault(
@@ -657,70 +657,70 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/lobby/lobby.py",
         "        if older and older.arrival > attendance.arrival:\n",
         "        if False:\n",
-        ("tests/server/test_lobby_looks.py",),
+        ("tests/server/lobby/test_lobby_looks.py",),
     ),
     Fault(
         "no-shows: a silent bot is paired again and again",
         f"{SCRIPTS}/seat_reserve.lua",
         "local most_untaken = 1 + tonumber(found[2] or 0)",
         "local most_untaken = 1000",
-        ("tests/server/test_store_no_shows.py",),
+        ("tests/server/store/test_store_no_shows.py",),
     ),
     Fault(
         "no-shows: a bot that was not told of its seat is blamed",
         f"{SCRIPTS}/no_show.lua",
         "if not knows or ARGV[3] ~= '1' then return 1 end",
         "if ARGV[3] ~= '1' then return 1 end",
-        ("tests/server/test_store_no_shows.py",),
+        ("tests/server/store/test_store_no_shows.py",),
     ),
     Fault(
         "no-shows: all pauses are as long",
         f"{SCRIPTS}/no_show.lua",
         "ARGV[8] * 2 ^ pauses",
         "ARGV[8]",
-        ("tests/server/test_store_no_shows.py",),
+        ("tests/server/store/test_store_no_shows.py",),
     ),
     Fault(
         "no-shows: seats that are taken forgive nothing",
         f"{SCRIPTS}/seat_taken.lua",
         "found[2] - ARGV[5]",
         "found[2]",
-        ("tests/server/test_store_no_shows.py",),
+        ("tests/server/store/test_store_no_shows.py",),
     ),
     Fault(
         "no-shows: the end of a match leaves its note of a seat of a ladder",
         f"{SCRIPTS}/seat_release.lua",
         "redis.call('HDEL', KEYS[5], ARGV[1])\n",
         "",
-        ("tests/server/test_delivery.py",),
+        ("tests/server/play/test_delivery.py",),
     ),
     Fault(
         "no-shows: bots are blamed where only the house waits",
         "server/seatwise_server/play/no_shows.py",
         "if seat not in absent and bot in queued]",
         "if seat not in absent]",
-        ("tests/server/test_no_shows.py",),
+        ("tests/server/lobby/test_no_shows.py",),
     ),
     Fault(
         "no-shows: an offer is noted before its stream has a writer",
         "server/seatwise_server/lobby/lobby.py",
         "        if attendance.to_note and attendance.is_open:\n",
         "        if attendance.to_note:\n",
-        ("tests/server/test_lobby_looks.py",),
+        ("tests/server/lobby/test_lobby_looks.py",),
     ),
     Fault(
         "a bot whose lease ran out while Redis was away loses its place in the queue",
         "server/seatwise_server/lobby/lobby.py",
         "        if any(found.is_absent for found in room):\n",
         "        if False:\n",
-        ("tests/server/test_lobby_looks.py",),
+        ("tests/server/lobby/test_lobby_looks.py",),
     ),
     Fault(
         "no-shows: a bot is blamed whose lobby died",
         f"{SCRIPTS}/no_show.lua",
         " and redis.call('EXISTS', KEYS[3]) == 1)",
         ")",
-        ("tests/server/test_store_no_shows.py",),
+        ("tests/server/store/test_store_no_shows.py",),
     ),
     # Matches stay on the books
     Fault(
@@ -728,14 +728,14 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/store/deliveries.py",
         "noted, release_calls(ended.match, ended.bots))",
         "release_calls(ended.match, ended.bots), noted)",
-        ("tests/server/test_delivery.py",),
+        ("tests/server/play/test_delivery.py",),
     ),
     Fault(
         "one caller's bad command fails the callers that share its message",
         "server/seatwise_server/store/redis/shared_messages.py",
         "            return error\n",
         "            raise\n",
-        ("tests/server/test_store_messages.py",),
+        ("tests/server/store/test_store_messages.py",),
     ),
     Fault(
         "a match leaves the list when it is over",
@@ -757,7 +757,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/match_state.lua",
         "redis.call('HSETNX', KEYS[2], 'start_ms'",
         "redis.call('HSET', KEYS[2], 'start_ms'",
-        ("tests/server/test_store_matches.py",),
+        ("tests/server/store/test_store_matches.py",),
     ),
     Fault(
         "a list shows matches that have left the state",
@@ -845,7 +845,7 @@ FAULTS: tuple[Fault, ...] = (
         "limits = replace(limits, free_ms={**limits.free_ms, **self.free_ms})",
         "limits = replace(limits, free_ms=dict(limits.free_ms))",
         (
-            "tests/server/test_seats_and_queues.py::test_the_slow_queue_gives_minutes_for_each_move_and_plays_one_round",
+            "tests/server/lobby/test_seats_and_queues.py::test_the_slow_queue_gives_minutes_for_each_move_and_plays_one_round",
         ),
     ),
     # Floods of calls without a token
@@ -901,7 +901,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/repeat_reads.lua",
         "redis.call(unpack(command)) end",
         "redis.call(unpack(command)) if i == 100 then break end end",
-        ("tests/server/test_rest_caching.py",),
+        ("tests/server/rest/test_rest_caching.py",),
     ),
     Fault(
         "the bots of an owner play more matches at once than its quota",
@@ -922,7 +922,7 @@ FAULTS: tuple[Fault, ...] = (
         PUSHED,
         "        if not self._may_speak():\n            return\n",
         "",
-        ("tests/server/test_stream.py::test_a_stream_that_may_not_speak_is_silent_until_it_may_again",),
+        ("tests/server/play/test_stream.py::test_a_stream_that_may_not_speak_is_silent_until_it_may_again",),
         is_short=True,
     ),
     # The REST door
@@ -939,6 +939,6 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/bot_token.lua",
         "if found[3] == 'operator' and ARGV[3] == '1' then return 3 end",
         "if found[3] == 'nobody' and ARGV[3] == '1' then return 3 end",
-        ("tests/server/test_store_bots.py",),
+        ("tests/server/store/test_store_bots.py",),
     ),
 )

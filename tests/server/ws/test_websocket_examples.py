@@ -24,7 +24,7 @@ from seatwise_server.ws.refusal_frames import close_code
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
 ATTENDING, PLAYING, OTHER_EVENTS, OTHER_ITEMS, RACE = (
     block
     for block in re.findall(r"```\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -26,7 +26,7 @@ from seatwise_referee.mixed_move import draw_choice
 from seatwise_referee.verify import verify_line
 from seatwise_server.config import HttpSettings
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 class Evenly(seatwise.Bot):

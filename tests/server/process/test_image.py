@@ -21,7 +21,7 @@ from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(7200), pytest.mark.slow]
 
-DOCKERFILE = Path(__file__).parents[2] / "deploy" / "Dockerfile"
+DOCKERFILE = Path(__file__).parents[3] / "deploy" / "Dockerfile"
 HOUR = {"free_ms": {"card": 3_600_000, "arrange": 3_600_000}, "setup_ms": 3_600_000}
 TABLES = 8
 """Matches that are played while the server is upgraded."""

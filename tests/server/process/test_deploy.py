@@ -16,7 +16,7 @@ from seatwise_server.cli import ctl, serve
 from seatwise_server.config import Config
 from seatwise_server.rpc import grpc_server as rpc_server
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
 
 _spec = importlib.util.spec_from_file_location("deploy_check", DEPLOY / "check.py")

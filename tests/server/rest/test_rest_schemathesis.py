@@ -33,7 +33,7 @@ max-stream-events = 2
 # Two fields may contradict each other, and a page token is one that the list gave out: no schema says so.
 expected-statuses = ["2xx", 304, 400, 401, 403, 404, 409, 429]
 
-# The streams of a bot end only when it hangs up. tests/server/test_rest_bots.py reads them.
+# The streams of a bot end only when it hangs up. tests/server/rest/test_rest_bots.py reads them.
 [[operations]]
 include-operation-id = ["attend", "play"]
 enabled = false

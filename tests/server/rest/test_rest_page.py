@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("curl"), reason="CURL IS NOT INSTALLED: docs/rest.md is not tried"),
 ]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMMANDS = re.findall(r"^curl .*$", (ROOT / "docs" / "rest.md").read_text(), re.MULTILINE)
 
 

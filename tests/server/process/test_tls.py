@@ -475,7 +475,7 @@ async def test_openssl_shows_the_fingerprint_that_is_printed(tmp_path: Path) -> 
     """As docs/protocol.md has it, for bots in other languages."""
     if not shutil.which("openssl"):
         pytest.skip("OPENSSL IS NOT INSTALLED: its command line is not tested")
-    page = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
     commands = "openssl s_client" + page.partition("openssl s_client")[2].partition("```")[0]
     async with fake_serving(credentials=SERVER.credentials()) as server:
         done = await asyncio.create_subprocess_shell(

@@ -33,7 +33,7 @@ pytestmark = [
     ),
 ]
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 CONF = DEPLOY / "nginx.conf"
 MANIFEST = DEPLOY / "kubernetes" / "front-door.yaml"
 REFEREES = re.compile(r'"~\^.*?<named>(seatwise-referee.*?:7433)\)\$"')
