@@ -76,7 +76,7 @@ chaos: setup ## harm real processes, disks, clocks and links while real bots pla
 golden: setup ## write tests/golden/ again; a difference means that the rules have changed
 	$(BIN)/python tests/golden/golden.py --write
 
-openapi: setup ## write tests/golden/openapi.json again; a difference is a change of the REST API
+openapi: setup ## write tests/golden/openapi.txt again; a difference names what changes in the REST API
 	PYTHONPATH=tests $(BIN)/python tests/golden/openapi_golden.py --write
 
 rules: setup ## write the pages of the rules again, after you edit docs/rules/ or the drawings of the viewer; needs Node

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden.openapi_golden import OPENAPI, openapi_text
+from golden.openapi_golden import DIGESTS, digests, parts
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
@@ -36,9 +36,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
 def operations() -> Iterator[tuple[str, dict[str, Any]]]:
-    for path, verbs in DOCUMENT["paths"].items():
-        for verb, operation in verbs.items():
-            yield f"{verb.upper()} {path}", operation
+    return ((name, part) for name, part in parts(DOCUMENT) if " /v1/" in name)
 
 
 def medias() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -58,7 +56,10 @@ each_operation = pytest.mark.parametrize(
 
 
 def test_the_document_is_as_it_is_written_down() -> None:
-    assert openapi_text() == OPENAPI.read_text(encoding="utf-8"), "run `make openapi` and look at the diff"
+    now, written = digests().splitlines(), DIGESTS.read_text(encoding="utf-8").splitlines()
+    changed = sorted({line.partition(" ")[2] for line in {*now} ^ {*written}})
+    assert changed == [], "run `make openapi` if these are to change"
+    assert now == written, "the order has changed: run `make openapi`"
 
 
 def test_the_served_document_is_the_same_and_valid() -> None:
@@ -160,12 +161,13 @@ def test_the_policy_of_the_page_allows_its_style() -> None:
 
 
 @pytest.mark.slow
-def test_spectral_finds_nothing() -> None:
+def test_spectral_finds_nothing(tmp_path: Path) -> None:
     spectral = shutil.which("spectral")
     if spectral is None:
         pytest.skip("spectral is not installed: npm install --global @stoplight/spectral-cli")
+    (document := tmp_path / "openapi.json").write_bytes(openapi_json())
     found = subprocess.run(
-        [spectral, "lint", "--ruleset", RULES, "--fail-severity", "hint", OPENAPI],
+        [spectral, "lint", "--ruleset", RULES, "--fail-severity", "hint", document],
         capture_output=True,
         text=True,
         timeout=100,
