@@ -6,7 +6,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 FAST := client_sdk/seatwise_fast
 
-.PHONY: compiled compiled-site every-step failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
+.PHONY: docs release compiled compiled-site every-step failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -129,6 +129,13 @@ sbom: setup ## write the bill of materials of a server to dist/seatwise.cdx.json
 	@$(BIN)/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements deploy/requirements.lock \
 	  --pyproject pyproject.toml --output-reproducible --output-file dist/seatwise.cdx.json
 	@echo dist/seatwise.cdx.json
+
+docs: setup ## build the site of docs/ in dist/site; every warning is an error
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+release: setup ## check version and changelog, build what is published in dist/release, and set the tag
+	$(BIN)/python deploy/release.py
 
 clean: ## delete the environment and all caches; results of matches and benchmarks stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
