@@ -16,6 +16,7 @@ import seatwise
 from seatwise import errors
 from seatwise.link.backoff import Backoff
 from seatwise.remote import run_async
+from seatwise.v1.play_service_pb2 import MatchEnded
 
 Serve = Callable[..., AbstractAsyncContextManager[FakeServer]]
 
@@ -499,6 +500,21 @@ async def test_an_offer_of_a_match_that_is_over_makes_no_second_bot(server: Fake
         await lobby.offer("n")
         assert (await referee.sat()).match == "matches/n"
         assert [bot.match for bot in mine.made] == ["matches/m", "matches/n"]
+
+
+async def test_a_match_that_is_offered_again_after_its_end_is_shown_the_receipt_of_the_end(
+    server: FakeServer,
+) -> None:
+    mine = bot_class()
+    async with seated(mine, server) as (lobby, referee):
+        await referee.say(match_ended=MatchEnded(void_reason="ABORTED", receipt=b"the end"))
+        await until(lambda: bool(mine.made[0].results))
+        await lobby.offer(epoch=2)
+        assert (await referee.sat()).sit.receipt == b"the end"
+        await referee.void(epoch=2)
+        await lobby.offer("n")
+        assert (await referee.sat()).match == "matches/n"
+        assert len(mine.made[0].results) == 1
 
 
 LIMITS = {"free_ms": {"card": 1000, "arrange": 1000}, "max_strikes": 3, "max_rejections": 3}

@@ -106,7 +106,7 @@ CARDS: dict[str, str] = {
 
 SEEN_AT_THE_END: dict[str, str] = {
     # The seed, once it can be of no use: not in a set of deals.
-    "seatwise.v1.MatchEnded": "result void_reason seed absent_seats",
+    "seatwise.v1.MatchEnded": "result void_reason seed absent_seats receipt",
     "seatwise.v1.LeagueResult": "place match bots points ranks endings chain deal_set withheld log_time",
     "seatwise.v1.LadderResult": "place match bots points ranks endings chain log_time",
     # Means over matches of which all may see the result, or the viewer took part in them.

@@ -17,7 +17,7 @@ from seatwise.kits import find_server_kit
 from seatwise.link.endpoint import check_offered_address
 from seatwise.link.lobby_link import LobbyLink
 from seatwise.link.referee_link import RefereeLink, SeatKey
-from seatwise.link.seat_session import SeatSession
+from seatwise.link.seat_session import EndedSeat, SeatSession
 from seatwise.link.server_lines import ServerLines
 from seatwise.link.wire import Wire
 from seatwise.offer import Offer
@@ -70,7 +70,8 @@ class BotSession:
         self._seats: dict[SeatKey, SeatSession] = {}
         self._links: dict[str, RefereeLink] = {}
         self._epochs: dict[str, int] = {}
-        self._past: dict[SeatKey, None] = {}
+        self._past: dict[SeatKey, bytes] = {}
+        """Seats of matches that are over, and the receipts of their ends."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._empty = asyncio.Event()
@@ -178,7 +179,11 @@ class BotSession:
     def _follow_offer(self, offer: Offer, epoch: int, address: str) -> None:
         key = (offer.match, offer.seat)
         seen = self._epochs.get(offer.match, 0)
-        if epoch < seen or key in self._past:
+        if epoch < seen:
+            return
+        if key in self._past:
+            if self._past[key] and address:
+                EndedSeat(key, self._past[key], self._link_to(address))
             return
         if not address:
             told = "%s: its referee takes no WebSockets; connect by gRPC instead"
@@ -281,7 +286,7 @@ class BotSession:
     def _leave_seat(self, seat: SeatSession) -> None:
         seat.leave_match()
         del self._seats[seat.key]
-        self._past[seat.key] = None
+        self._past[seat.key] = seat.end_receipt
         if len(self._past) > REMEMBERED:
             del self._past[next(iter(self._past))]
         if all(match != seat.offer.match for match, _ in self._seats):

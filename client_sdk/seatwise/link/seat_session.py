@@ -70,6 +70,8 @@ class SeatSession:
         self.moves = 0
         """Number of accepted moves."""
         self.result: Result | None = None
+        self.end_receipt = b""
+        """The receipt of the end of the match; empty if no referee has told it."""
         self._codec = self._kit.load_codec()
         self._nonce = secrets.token_bytes(NONCE_BYTES)
         self._answers_name = uuid4().hex[:12]
@@ -284,6 +286,7 @@ class SeatSession:
 
     def _handle_match_ended(self, ended: MatchEnded) -> None:
         """End the match. A result that is none is logged, and the match ends without a result."""
+        self.end_receipt = ended.receipt
         try:
             self.result = self._read_result(ended)
         except MalformedResult as error:
@@ -351,6 +354,29 @@ class SeatSession:
                 return await self._over.wait()
         except TimeoutError:
             return False
+
+
+class EndedSeat:
+    """A seat of a match that is over, and offered again: its server has forgotten the end, for example because of a restored backup.
+
+    It shows the receipt of the end, so that the match is voided, and never ends a second time in another way.
+    """
+
+    def __init__(self, key: SeatKey, receipt: bytes, link: RefereeLink) -> None:
+        self.key = key
+        self._receipt = receipt
+        self._link = link
+        link.add_seat(self)
+
+    def sit_down(self) -> None:
+        """Show the receipt."""
+        match, seat = self.key
+        self._link.send_item(PlayRequestItem(match=match, seat=seat, sit=Sit(receipt=self._receipt)))
+
+    def handle_item(self, item: PlayResponseItem) -> None:
+        """Leave the link as soon as the referee has nothing more to say."""
+        if item.WhichOneof("event") in {"match_ended", "move_rejected"}:
+            self._link.remove_seat(self)
 
 
 _REASON_NAMES: Final[dict[int, str]] = {

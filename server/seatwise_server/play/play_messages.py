@@ -108,9 +108,11 @@ def encode_rejected(head: bytes, request_id: str, reason: str, message: str) -> 
     return head + encode_field(_REJECTED_FIELD, body.SerializeToString())
 
 
-def encode_ended(head: bytes, end: pb.MatchEnded) -> bytes:
+def encode_ended(head: bytes, end: pb.MatchEnded, receipt: bytes = b"") -> bytes:
     """Returns the item for the end of the match."""
-    return head + encode_field(_ENDED, end.SerializeToString())
+    told = pb.MatchEnded(receipt=receipt)
+    told.MergeFrom(end)
+    return head + encode_field(_ENDED, told.SerializeToString())
 
 
 def encode_ping(number: int) -> bytes:

@@ -85,11 +85,11 @@ class SeatLinks:
             item = play_messages.encode_rejected(link.head, request_id, reason, message)
             link.outbox.add_answer(item, at_once=True)
 
-    def send_end(self, seat: int, end: pb.MatchEnded) -> None:
+    def send_end(self, seat: int, end: pb.MatchEnded, receipt: bytes) -> None:
         """Tells the seat that the match is over."""
         link = self.links[seat]
         if link.outbox:
-            link.outbox.add_match_end(self._source, seat, play_messages.encode_ended(link.head, end))
+            link.outbox.add_match_end(self._source, seat, play_messages.encode_ended(link.head, end, receipt))
 
     def forget_seats(self, *, may_show: bool) -> None:
         """Unlinks all streams; messages that are due are still sent if the match is over (`may_show`)."""

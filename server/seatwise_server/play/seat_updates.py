@@ -129,13 +129,13 @@ class SeatUpdates:
             return
         self._ended = end
         for seat in range(len(self.links.links)):
-            self.links.send_end(seat, end)
+            self.repeat_end(seat)
 
     def repeat_end(self, seat: int) -> bool:
         """Tells a seat that was linked again that the match is over; returns False if that is not announced yet."""
         if self._ended is None:
             return False
-        self.links.send_end(seat, self._ended)
+        self.links.send_end(seat, self._ended, self.receipts.receipt_of(self.match.position.seq))
         return True
 
     def forget_seats(self) -> None:

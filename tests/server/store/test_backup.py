@@ -101,14 +101,14 @@ async def one_more_move(seats: Seats, asked: Chair) -> None:
     await other.asked("")
 
 
-async def sit_again(seats: Seats, house: House) -> None:
+async def sit_again(seats: Seats, house: House, receipt: bytes = b"") -> None:
     """The bots come to the restored servers, with the last receipts that they were given."""
     for chair in seats.chairs:
         attending = await house.wire(chair.wire.token, chair.wire.bot).attend()
         offer = await attending.offer(seats.match.name, 2, REFEREE_LEASE_S + SOON_S)
         chair.wire = Wire(offer.address, chair.wire.token, chair.wire.bot)
         house._wires.append(chair.wire)
-        await chair.sit(receipt=chair.last.receipt if chair.last else b"")
+        await chair.sit(receipt=receipt or (chair.last.receipt if chair.last else b""))
 
 
 async def whole(house: House) -> dict[str, int]:
@@ -123,23 +123,26 @@ async def test_what_was_backed_up_is_played_on_and_what_was_lost_is_known(folder
     live.start()
     try:
         async with on(live, folder / "before") as (ships, house):
-            finished, untouched, played_on = [await ships.seated(house, **PATIENT) for _ in range(3)]
+            finished, untouched, played_on, ended = [await ships.seated(house, **PATIENT) for _ in range(4)]
             await plays_on(house, finished.table)
             record = await house.admin.record(finished.match.name)
-            asked = [(await seats.table.asked())[0] for seats in (untouched, played_on)]
+            asked = [(await seats.table.asked())[0] for seats in (untouched, played_on, ended)]
             restored = await backup(live, folder / "restored")
             await one_more_move(played_on, asked[1])
+            told, _ = await ended.table.play_out()
         live.kill()
         restored.start()
         async with on(restored, folder / "check", referees=0) as (_, house):
-            assert await whole(house) == {"verified": 1, "running": 2}
+            assert await whole(house) == {"verified": 1, "running": 3}
         async with on(restored, folder / "after") as (_, house):
             assert await house.admin.record(finished.match.name) == record
             await sit_again(untouched, house)
             await plays_on(house, untouched.table)
             await sit_again(played_on, house)
             assert (await house.admin.over(played_on.match.name)).void_reason == "JOURNAL_LOST"
-            assert await whole(house) == {"verified": 2, "voided": 1}
+            await sit_again(ended, house, told.receipt)
+            assert (await house.admin.over(ended.match.name)).void_reason == "JOURNAL_LOST"
+            assert await whole(house) == {"verified": 2, "voided": 2}
     finally:
         live.kill()
         if restored:
