@@ -6,7 +6,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 FAST := client_sdk/seatwise_fast
 
-.PHONY: docs release compiled compiled-site every-step failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
+.PHONY: docs release compiled compiled-site failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -84,9 +84,6 @@ rules: setup ## write the pages of the rules again, after you edit docs/rules/ o
 
 mutants: setup ## plant faults, one at a time; a test must find each
 	$(BIN)/python tests/mutants/mutants.py
-
-every-step: setup ## harm real servers at every step that they take with Redis or a bot (SECONDS=60 for each harm, HARM='killed after')
-	PYTHONPATH=tests $(BIN)/python -m chaos.every_step --seconds $(SECONDS) $(if $(HARM),--harm '$(HARM)')
 
 failpoints: setup ## harm a process at every step that it takes with Redis or a bot, in virtual time (STORY=plain HARM='killed after')
 	PYTHONPATH=tests $(BIN)/python -m simulation.failpoints $(if $(STORY),--story '$(STORY)') $(if $(HARM),--harm '$(HARM)')

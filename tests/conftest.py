@@ -13,7 +13,6 @@ import seatwise_referee.match
 
 LONGEST_FILES = (
     "test_failpoints.py",
-    "test_previous_release.py",
     "test_simulation.py",
     "test_chaos.py",
     "test_crash.py",

@@ -56,7 +56,7 @@ class Size:
 
     referees: int = 3
     fronts: int = 2
-    bots: int = 6
+    bots: int = 7
     builders: int = 2
     """Bots that play Ubongo."""
 
@@ -325,7 +325,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, help="drawn by lot if not given")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leaves histories and logs there")
-    for name, number in (("referees", 3), ("fronts", 2), ("bots", 6), ("builders", 2)):
+    for name, number in (("referees", 3), ("fronts", 2), ("bots", 7), ("builders", 2)):
         parser.add_argument(f"--{name}", type=int, default=number)
     args = parser.parse_args()
     if args.bots < FEWEST_BOTS or args.referees < 1 or args.fronts < 1:

@@ -40,7 +40,7 @@ class Hosts:
         self._tasks: list[asyncio.Task[None]] = []
         self._chance = random.Random(len(world.bots))
         self._in_sets = Counter[tuple[str, ...]]()
-        """How many matches of sets these bots have had, in a run that is about steps."""
+        """How many matches of sets these bots have had."""
 
     async def __aenter__(self) -> Self:
         tables = [(game, bots) for game in LIMITS for bots in self._tables(game)]

@@ -35,6 +35,8 @@ BREATH_S = 0.3
 """Acceptances wait a tenth of a second for a message to ride with."""
 DRAIN_S = 20.0
 """A bot that was told to stop has finished its matches by then."""
+ENOUGH_FOR_COMPETITIONS = 7
+"""Of so many bots two wait for a ladder, and those with a name play for a league, too."""
 LADDER_ALONE = (0, 2)
 """The numbers of the bots that wait for the ladder and nothing else, where there is one."""
 
@@ -97,13 +99,6 @@ class Victim:
         """As by kill -9, and started again."""
         self.kills += 1
         self.signal(signal.SIGKILL)
-        await self.gone()
-        await asyncio.sleep(lasts_s)
-        await self.start()
-
-    async def rise(self, lasts_s: float) -> None:
-        """It was killed by an order, and is started again."""
-        self.kills += 1
         await self.gone()
         await asyncio.sleep(lasts_s)
         await self.start()
@@ -281,14 +276,6 @@ class Server(Victim):
         assert self._link is not None
         await self._link.cut(lasts_s)
 
-    def obey_orders(self, folder: Path) -> None:
-        """It harms itself or Redis as orders in that folder say, from its next start on."""
-        names = str(folder), self.role, str(self._redis.server.folder)
-        self.process.before = (
-            f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
-            f"from chaos.steps import install; install(*{names!r})\n"
-        )
-
     @property
     def faults(self) -> list[str]:
         """What it logged of its own faults, and what it said that was no log line."""
@@ -368,14 +355,9 @@ class World:
     fronts: list[Server] = field(default_factory=list)
     bots: list[Player] = field(default_factory=list)
     ladder: str = ""
-    """The ladder on which bots of the queue play, too, in a run that is about steps."""
+    """The ladder on which some bots play, if there are enough of them."""
     league: str = ""
-    """The league for which bots with a name play every other set of deals, in such a run."""
-
-    @property
-    def steps(self) -> Path:
-        """The folder of the orders of such a run (`chaos.steps`)."""
-        return self.folder / "steps"
+    """The league for which bots with a name play every other set of deals."""
 
     @property
     def victims(self) -> dict[str, list[Any]]:
@@ -425,9 +407,8 @@ async def world(
     made = World(folder, redis)
     try:
         redis.server.start()
-        if fault == "steps":
+        if len(games) >= ENOUGH_FOR_COMPETITIONS:
             made.ladder, made.league = "ladders/chaos", "leagues/chaos"
-            made.steps.mkdir()
         if fault == "links":
             await _start_links(made, referees + fronts)
         await _start_servers(made, referees, fronts)
@@ -463,9 +444,6 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
     load_or_create_admin_token(tokens[0])
     for each in tokens[1:]:  # all have one operator
         each.hardlink_to(tokens[0])
-    if made.ladder:
-        for server in (*made.fronts, *made.referees):
-            server.obey_orders(made.steps)
     await asyncio.gather(*[server.start() for server in (*made.fronts, *made.referees)])
 
 

@@ -47,8 +47,6 @@ class ServerProcess:
         self.http_address = ""
         """That of its HTTP port, if its log tells of it; kept over restarts too."""
         self.args = args
-        self.knows_http = True
-        """Whether this version of the server has the options of the HTTP port."""
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -90,7 +88,7 @@ class ServerProcess:
         where = ["--host", host or "127.0.0.1", "--port", port or "0", "--data", str(self.data)]
         if self.ws_address:
             where += ["--ws-port", self.ws_address.rpartition(":")[2]]
-        http = [] if "--http-port" in self.args or not self.knows_http else ["--no-http"]
+        http = [] if "--http-port" in self.args else ["--no-http"]
         kept = ["--http-port", self.http_address.rpartition(":")[2]] if self.http_address else []
         house = [] if "--guests" in self.args else ["--no-house-bots"]  # guests play against house bots
         options = [*where, *house, *http, *self.args, *kept]
@@ -108,7 +106,7 @@ class ServerProcess:
         self.address = said.removeprefix("Seatwise listens on ").partition(". ")[0]
         started = [line for line in self.log if line["event"] == "server_started"]
         told = started[-1] if started else {}
-        self.ws_address = told.get("ws_address", "")  # the previous release has none
+        self.ws_address = told.get("ws_address", "")
         self.http_address = told.get("http_address", "")
 
     def command_with(self, options: list[str]) -> list[str]:

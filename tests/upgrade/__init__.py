@@ -1,1 +1,1 @@
-"""The previous release beside this one: what it has written is continued, and each speaks with the other."""
+"""The newest release beside this version: what it has written is continued, and each speaks with the other."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import signal
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -15,11 +14,9 @@ import pytest
 import redis
 from harness import Chair, House, ServerProcess, Survivor, check_nothing_lost, house_in, server_process, until
 from harness.machine import Machine, machine_in
-from harness.proxy import Proxy, proxy_to
-from harness.redis_nodes import DURABLE, Node
 from harness.survivor import survive_all
 
-from seatwise_server.embedded import EmbeddedRedis, find_server_binary
+from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -124,63 +121,6 @@ async def on_machine(machine: Machine, folder: Path) -> AsyncIterator[House]:
     finally:
         machine.behave()
         store.stop()
-
-
-async def test_a_disk_that_is_full_loses_nothing_and_play_goes_on_when_there_is_room(tmp_path: Path):
-    """Redis ends when it cannot write its file any more, in the middle of an append; its clock stands meanwhile."""
-    with EmbeddedRedis(tmp_path / "redis") as store:
-        async with house_in(tmp_path, redis_url=store.url) as house, playing(house, rounds=8) as survivors:
-            for room in (700, 5, 1500):
-                await goes_on(survivors)
-                fill_disk(store, room)
-                await until(lambda: store.pid is None)
-                await asyncio.sleep(LONGER_S if room == 5 else 0)
-                store.ensure_running()
-            await goes_on(survivors)
-
-
-def fill_disk(store: EmbeddedRedis, room: int) -> None:
-    """From now on its file may grow by so many bytes and no more: then it is told that there is no room."""
-    used = max(file.stat().st_size for file in store.folder.rglob("*.aof"))
-    assert store.pid is not None
-    resource.prlimit(store.pid, resource.RLIMIT_FSIZE, (used + room, used + room))
-
-
-@asynccontextmanager
-async def behind_a_proxy(folder: Path) -> AsyncIterator[tuple[House, Proxy]]:
-    """A server in this process whose way to Redis is as bad as the test says."""
-    node = Node(find_server_binary(), folder / "node", DURABLE)
-    node.start()
-    try:
-        async with (
-            proxy_to(node.address) as proxy,
-            house_in(folder, redis_url=f"redis://{proxy.address}") as house,
-        ):
-            yield house, proxy
-            proxy.delay_s = 0
-            proxy.go_on()
-    finally:
-        node.kill()
-
-
-async def test_a_redis_that_answers_slowly_costs_no_bot_any_time(tmp_path: Path):
-    async with behind_a_proxy(tmp_path) as (house, proxy), playing(house, rounds=1) as survivors:
-        proxy.delay_s = 0.1
-        for _ in range(3):
-            await goes_on(survivors)
-        proxy.delay_s = 0.6  # more than a second there and back
-        await goes_on(survivors)
-        proxy.delay_s = 0
-
-
-async def test_a_redis_that_is_not_to_be_reached_for_a_while_costs_no_bot_any_time(tmp_path: Path):
-    async with behind_a_proxy(tmp_path) as (house, proxy), playing(house) as survivors:
-        proxy.stall()
-        await asyncio.sleep(LONGER_S)
-        proxy.go_on()
-        await goes_on(survivors)
-        proxy.cut()
-        await goes_on(survivors)
 
 
 # The referee

@@ -17,8 +17,6 @@ from harness import (
     House,
     Survivor,
     check_nothing_lost,
-    house_in,
-    plays_on,
     processes_with,
     server_process,
     until,
@@ -29,7 +27,6 @@ from harness.table import Table
 from seatwise.v1 import match_pb2
 from seatwise_server.app import embedded_redis, running
 from seatwise_server.config import Config
-from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -119,22 +116,6 @@ async def test_a_killed_server_goes_on_at_once_when_it_is_started_again():
         assert any(times(record, "taken_over") for record in records)
 
 
-async def test_the_clocks_of_a_killed_server_stand_still_until_it_is_back():
-    async with server_process() as (process, house), playing(house, 2) as players:
-        await players.after(5)
-        await process.kill()
-        await asyncio.sleep(1.5)  # longer than any move may take
-        began = time.monotonic()
-        await process.start()
-        await players.go_on()
-        assert time.monotonic() - began < 5
-        [record] = await players.finish()
-        [taken] = times(record, "taken_over")
-        before = [entry["at_ms"] for entry in record["entries"] if entry["seq"] < taken["seq"]]
-        assert taken["at_ms"] - before[-1] < 1000
-        assert max(entry["charged_ms"] for entry in times(record, "move")) < 1000
-
-
 async def test_a_server_that_is_told_to_stop_ends_in_order_and_goes_on_when_it_is_started_again():
     async with server_process() as (process, house), playing(house, 2, 4) as players:
         await players.after(8)
@@ -146,49 +127,6 @@ async def test_a_server_that_is_told_to_stop_ends_in_order_and_goes_on_when_it_i
         await process.start()
         await players.finish()
         assert any("SERVER_STOPPING" in survivor.hows for survivor in players.all)
-
-
-async def test_what_bots_need_is_there_again_after_a_kill():
-    async with server_process() as (process, house):
-        bots = [await house.bot() for _ in range(2)]
-        match = await house.admin.create([bot.bot for bot in bots], rounds=1, **SECOND)
-        await process.kill()
-        await process.start()
-        attending = [await attend_again(bot) for bot in bots]
-        offers = [await each.offer(match.name) for each in attending]
-        assert [offer.epoch for offer in offers] == [1, 1]
-        assert (await house.admin.match(match.name)).bots == match.bots
-        await process.kill()
-        await process.start()
-        attending = [await attend_again(bot) for bot in bots]
-        offers = [await each.offer(match.name, epoch=2) for each in attending]
-        assert sorted(offer.seat for offer in offers) == [0, 1]
-
-
-async def attend_again(bot):
-    """As soon as the link is there."""
-    await bot.channel.channel_ready()
-    return await bot.attend()
-
-
-async def test_a_match_that_was_over_and_not_delivered_is_delivered_once():
-    """The server is killed at the moment of the last entry, at one match after the other."""
-    async with server_process() as (process, house):
-        for delay_s in (0.0, 0.003):
-            async with playing(house, 2, rounds=1) as players:
-                await until(lambda players=players: any(survivor.ended for survivor in players.all))
-                await asyncio.sleep(delay_s)
-                await process.kill()
-                await process.start()
-                await players.finish()
-                match = await house.admin.match(players.tables[0].name)
-                assert match.state == match_pb2.Match.STATE_FINISHED
-                assert match.HasField("end_time")
-                bots = [house.wire(each.wire.token, each.wire.bot) for each in players.all]
-                again = [await bot.attend(max_matches=1) for bot in bots]  # they are free
-                other = await house.admin.create([bot.bot for bot in bots])
-                for each in again:
-                    await each.offer(other.name)
 
 
 async def test_two_servers_on_one_folder_are_refused_in_clear_words():
@@ -245,26 +183,6 @@ async def test_a_private_redis_that_dies_while_the_server_starts_is_started_agai
         embedded.stop()
 
 
-@pytest.mark.parametrize("answers", ["meanwhile", "afterwards"])
-async def test_nobody_runs_out_of_time_while_redis_is_away(answers):
-    with tempfile.TemporaryDirectory(prefix="sw-") as folder, EmbeddedRedis(Path(folder) / "redis") as redis:
-        async with house_in(Path(folder), redis_url=redis.url) as house, house.table(2, **SECOND) as table:
-            await table.sit()
-            asked, _ = await table.asked()
-            os.kill(redis.pid, signal.SIGKILL)
-            await asyncio.sleep(1.5)  # longer than any move may take
-            if answers == "meanwhile":
-                await asked.move()
-            await asyncio.sleep(0.2)
-            redis.ensure_running()
-            if answers == "afterwards":
-                await until(lambda: house.logs.named("redis_reachable_again"))
-                await asked.move()
-            accepted = await asked.expect("move_accepted")
-            assert accepted.charged_ms < 1000
-            await plays_on(house, table)
-
-
 async def test_clocks_freeze_while_redis_stands_still():
     async with server_process() as (process, house), playing(house, 2, 4) as players:
         await players.after(6)
@@ -277,21 +195,6 @@ async def test_clocks_freeze_while_redis_stands_still():
         for record in await players.finish():
             assert max(entry["charged_ms"] for entry in times(record, "move")) < 1000
         assert {survivor.links for survivor in players.all} == {1}
-
-
-@pytest.mark.slow
-async def test_clocks_freeze_while_redis_stands_still_for_long():
-    async with server_process() as (process, house), playing(house, 2, 3, 4) as players:
-        for stands_s in (5.0, 12.0):
-            await players.go_on()
-            process.signal_redis(signal.SIGSTOP)
-            try:
-                await asyncio.sleep(stands_s)
-            finally:
-                process.signal_redis(signal.SIGCONT)
-            await players.go_on()
-        for record in await players.finish():
-            assert max(entry["charged_ms"] for entry in times(record, "move")) < 1000
 
 
 async def test_a_server_whose_redis_is_gone_for_good_stops_in_clear_words_and_has_all_when_it_is_back():

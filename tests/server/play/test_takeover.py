@@ -106,24 +106,6 @@ async def test_a_zombie_says_nothing_of_a_match_that_another_has(by_both) -> Non
     assert [it for it in said if it.match] == []
 
 
-async def test_a_referee_that_stood_still_for_less_than_the_lease_goes_on_and_charges_nobody(ships) -> None:
-    processes, house = ships
-    seats = await processes.seated(house, free_ms={"card": 1500, "arrange": 1500}, bank_ms=1)
-    asked, _ = await seats.table.asked()
-    process = processes.at(seats.address)
-    process.signal(signal.SIGSTOP)
-    await asyncio.sleep(REFEREE_LEASE_S - 0.7)
-    process.signal(signal.SIGCONT)
-    request_id = await asked.move()
-    while request_id not in asked.accepted:
-        await asked.receive()
-    record = await finish(seats, house)
-    assert overtaken(record) == []
-    frozen = [entry["ms"] for entry in record["entries"] if entry["kind"] == "frozen"]
-    assert sum(frozen) >= 4000
-    assert [line for line in process.log if line["event"] == "match_lease_taken"][1:]
-
-
 async def test_a_referee_that_is_stopped_in_order_hands_its_matches_over_at_once(by_both) -> None:
     processes, house = by_both
     seats = await processes.seated(house, **PATIENT)
