@@ -1,6 +1,7 @@
 """HTTP/1.1 as uvicorn speaks it, with bounds that uvicorn lacks: on time, on sizes and on connections.
 
-uvicorn waits for ever for the rest of a request, takes a head of any size, and answers what is not HTTP with plain text.
+uvicorn waits for ever for the rest of a request, takes a head of any size, and answers what is not HTTP with plain text. It loses
+the body of a request that offers to go on in another protocol, as clients do that would rather speak HTTP/2.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from http import HTTPStatus
 from typing import Any
 
+import httptools
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -141,11 +143,34 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._discard(data)
             return
         self._has_boundary = False
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._feed(data)
         if self._is_in_head and not self._is_hung_up:
             self._unfinished_bytes = 0 if self._has_boundary else self._unfinished_bytes + len(data)
             if self._unfinished_bytes > LARGEST_HEAD:
                 self._hang_up(_head_too_large())
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offered:
+            self._decline_upgrade(data[offered.args[0] :])
+        except httptools.HttpParserError:
+            self._hang_up(self._refusal or Refusal("MALFORMED", "this is not HTTP/1.1"))
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Reads the request again without its offer of another protocol: the parser takes its body for bytes of that protocol."""
+        method = self.parser.get_method()
+        if method == b"CONNECT":
+            self._hang_up(HttpRefusal(405, "METHOD_NOT_ALLOWED", "this is no proxy", {"allow": "GET, POST"}))
+            return
+        stays = b"keep-alive" if self.parser.should_keep_alive() else b"close"
+        kept = [header for header in self.headers if header[0] != b"connection"]
+        lines = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
+        lines += [b"%s: %s" % header for header in (*kept, (b"connection", stays))]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        self._feed(b"\r\n".join([*lines, b"", rest]))
 
     # Callbacks of the parser
 
@@ -166,8 +191,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header."""
         self._count_head(len(name) + len(value) + 4)
-        self._check_single(name.lower())
-        super().on_header(name, value)
+        if self._is_in_head:  # what follows a body in chunks decides nothing
+            self._check_single(name.lower())
+            super().on_header(name, value)
 
     def _check_single(self, name: bytes) -> None:
         if name in ONCE_ONLY_HEADERS:
@@ -177,6 +203,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is complete: the application begins."""
+        if self.parser.should_upgrade():
+            return  # `_decline_upgrade` comes next
         if len(self.pipeline) >= MOST_PIPELINED:
             self._refuse(
                 Refusal("SERVER_FULL", "too many requests at once on this connection; wait for the responses")
@@ -199,6 +227,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is there in full."""
+        if self.parser.should_upgrade():
+            return
         if self._request_timer:
             self._request_timer.cancel()
             self._request_timer = None
@@ -211,16 +241,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse(_head_too_large())
 
     def _refuse(self, refusal: Refusal) -> None:
-        """The parser stops at an exception, and calls `send_400_response`."""
+        """The parser stops at an exception."""
         self._refusal = refusal
         raise _Refused(refusal)
-
-    def send_400_response(self, msg: str) -> None:
-        """The bytes are no HTTP, or were refused by a callback of the parser."""
-        self._hang_up(self._refusal or Refusal("MALFORMED", "this is not HTTP/1.1"))
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """A wish to speak another protocol is not granted, and the request is answered as it is."""
 
     # Time
 

@@ -128,6 +128,18 @@ async def test_bots_over_http_play_a_whole_match(http_house: House) -> None:
             assert bot.ended[0]["result"]["endings"] == ["ENDING_COMPLETED"] * 2
 
 
+async def test_bots_that_offer_http2_with_every_request_play_a_whole_match(
+    http_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_raw = HttpConnection.send_raw
+
+    async def send_offer(http: HttpConnection, raw: bytes) -> None:
+        await send_raw(http, raw.replace(b"\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n", 1))
+
+    monkeypatch.setattr(HttpConnection, "send_raw", send_offer)
+    await test_bots_over_http_play_a_whole_match(http_house)
+
+
 async def test_a_bot_over_http_plays_with_bots_over_grpc(http_house: House) -> None:
     wire = await http_house.bot()
     other = await http_house.bot()

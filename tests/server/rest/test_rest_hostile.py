@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+import shutil
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,6 +16,7 @@ from harness import House, HttpAnswer, HttpConnection, dealt, house_in, http_con
 
 from seatwise_server.config import HttpSettings
 from seatwise_server.rest import event_streams, http_protocol, rest_app
+from seatwise_server.rest.routes import HTTP_ROUTES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -303,6 +306,110 @@ async def test_a_binary_token_is_unknown(http_house: House) -> None:
     async with http_house.http() as http:
         answer = await http.get("/v1/games", authorization="Bearer \u00e9\u00ff")
         assert (answer.status, answer.reason) == (401, "TOKEN_UNKNOWN")
+
+
+# Offers of another protocol
+
+
+OFFERS = {
+    "h2c": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n",
+    "foo": b"upgrade: foo\r\nconnection: keep-alive, Upgrade\r\n",
+    "two lines": b"Connection: upgrade\r\nConnection: keep-alive\r\nUpgrade: TLS/1.0, HTTP/3\r\nUpgrade: foo\r\n",
+}
+POSTS = sorted({route.path for route in HTTP_ROUTES if route.verb == "POST"})
+
+
+async def posted(
+    house: House, head: bytes, body: bytes, *, is_chunked: bool = False, piece: int = 0
+) -> HttpAnswer:
+    """The answer to a POST, after which the connection still serves, all in one packet or in pieces."""
+    framing = b"transfer-encoding: chunked" if is_chunked else b"content-length: %d" % len(body)
+    sent = b"%x\r\n%s\r\n0\r\nauthorization: Bearer x\r\n\r\n" % (len(body), body) if is_chunked else body
+    token = (
+        f"host: x\r\nauthorization: Bearer {house.admin.token}\r\ncontent-type: application/json\r\n".encode()
+    )
+    raw = (
+        b"POST "
+        + head.replace(b"\r\n", b" HTTP/1.1\r\n" + token, 1)
+        + framing
+        + b"\r\n\r\n"
+        + sent
+        + GET
+        + b"\r\n"
+    )
+    async with house.http() as http:
+        for start in range(0, len(raw), piece or len(raw)):
+            await http.send_raw(raw[start : start + (piece or len(raw))])
+            await asyncio.sleep(0)
+        if b"100-continue" in head:
+            assert (await http.answer_head())[0] == 100
+        answer = await http.answer()
+        assert (await http.answer()).status == 200
+        return answer
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunks"])
+@pytest.mark.parametrize("offer", OFFERS)
+async def test_a_post_that_offers_another_protocol_is_read_in_full(
+    http_house: House, offer: str, is_chunked: bool
+) -> None:
+    """Java's HttpClient and `curl --http2` offer h2c with every first request."""
+    read = 0
+    for path in POSTS:
+        url = re.sub(r"\{\w+=([^}]+)\}", r"\1", path).replace("*", "x").encode() + b"\r\n"
+        answers = [
+            await posted(http_house, url + offered, b'{"noSuchField": 1}', is_chunked=is_chunked)
+            for offered in (b"", OFFERS[offer])
+        ]
+        assert answers[0].body == answers[1].body, url
+        read += b"noSuchField" in answers[0].body
+    assert read > 0.8 * len(POSTS)
+
+
+@pytest.mark.parametrize("piece", [0, 1, 7])
+@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"], ids=["", "expect"])
+async def test_what_is_made_is_what_the_body_asked_for(http_house: House, piece: int, expect: bytes) -> None:
+    body = b'{"lifetimeS": 60, "mostBots": 1}'
+    for offer in OFFERS.values():
+        answer = await posted(http_house, b"/v1/invites\r\n" + offer + expect, body, piece=piece)
+        assert answer.json["invite"]["mostBots"] == 1
+
+
+async def test_a_post_is_no_websocket_and_changes_nothing(http_house: House) -> None:
+    offer = b"upgrade: websocket\r\nconnection: Upgrade\r\n"
+    answer = await posted(http_house, b"/v1/bots\r\n" + offer, b'{"bot": "no-socket"}')
+    assert (answer.status, answer.reason) == (400, "INVALID_ARGUMENT")
+    async with http_house.http() as http:
+        assert (await http.get("/v1/bots/no-socket/versions/1")).status == 404
+
+
+async def test_a_large_body_behind_an_offer_is_refused_as_any_other(http_house: House) -> None:
+    async with http_house.http(http_house.admin.token) as http:
+        headers = {"connection": "upgrade", "upgrade": "h2c"}
+        answer = await http.call("POST", "/v1/bots", b"x" * 300_000, headers)
+        assert (answer.status, answer.reason) == (413, "REQUEST_TOO_LARGE")
+
+
+async def test_a_caller_who_takes_the_port_for_a_proxy_is_hung_up_on(http_house: House) -> None:
+    async with http_house.http() as http:
+        await http.send_raw(
+            b"CONNECT /v1/bots HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc" + GET + b"\r\n"
+        )
+        assert answer_in(await http.ends()).reason == "METHOD_NOT_ALLOWED"
+
+
+@pytest.mark.skipif(
+    not shutil.which("curl"), reason="CURL IS NOT INSTALLED: its offer of HTTP/2 is not tested"
+)
+async def test_curl_that_would_rather_speak_http2_is_served(http_house: House) -> None:
+    assert http_house.server is not None
+    curl = await asyncio.create_subprocess_exec(
+        "curl", "--silent", "--http2", "-d", '{"bot": "from-curl"}', "-H", "content-type: application/json",
+        "-H", f"authorization: Bearer {http_house.admin.token}", f"{http_house.server.http_address}/v1/bots",
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    said, _ = await curl.communicate()
+    assert b"bots/from-curl/versions/1" in said
 
 
 # Numbers
