@@ -15,7 +15,6 @@
     |   +-- WrongStateError           MATCH_NOT_OVER, MATCH_VOIDED
     |   +-- NotSupportedError         no such method: the server is older, or has another role
     |   +-- ReplacedError             REPLACED: a newer stream of the same bot
-    |   +-- ExaminedError             EXAMINED: the examination for which the bot attended is over; `passed` says how
     +-- TemporaryError              not now; a later attempt may succeed
         +-- UnavailableError          SERVER_STOPPING, STORE_UNAVAILABLE, and errors of the network
         +-- ServerFullError           SERVER_FULL, RATE_EXCEEDED, QUOTA_EXCEEDED; `retry_after` says when to try again
@@ -126,15 +125,6 @@ class ReplacedError(RefusedError):
     """A newer stream of the same bot has replaced this one: another process uses the same token."""
 
 
-class ExaminedError(RefusedError):
-    """The examination for which the bot attended is over. The message says what was found."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether every check was passed."""
-        return self.metadata.get("passed") == "true"
-
-
 class TemporaryError(SeatwiseError):
     """The server cannot do this now. A later attempt may succeed."""
 
@@ -162,7 +152,6 @@ class ServerFailedError(TemporaryError):
 
 _BY_REASON: Final[dict[str, type[SeatwiseError]]] = {
     "REPLACED": ReplacedError,
-    "EXAMINED": ExaminedError,
     "SLOW_READER": SlowReaderError,
 }
 """Reasons that say more than their gRPC code."""

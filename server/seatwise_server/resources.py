@@ -11,7 +11,7 @@ from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import access_token_pb2, bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
-from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot, StoredAccessToken, StoredCertificate
+from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot, StoredAccessToken
 
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
 
@@ -70,13 +70,6 @@ def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
         owner=known.owner,
         create_time=timestamp(known.create_ms * 1000),
         revoked=known.is_revoked,
-    )
-
-
-def bot_certificate(held: StoredCertificate) -> bot_pb2.BotCertificate:
-    """Returns the message of a certificate."""
-    return bot_pb2.BotCertificate(
-        statement=held.statement, signature=held.signature, public_key=held.public_key
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seatwise_server.config import EVERYWHERE, Config, address_from_here
-from seatwise_server.examination.examiner import Examiner
 from seatwise_server.house import ALL_HOUSE, HouseLink, house_bots, run_house_bots
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
@@ -187,19 +186,15 @@ class LobbyRole:
     """The lobby: it knows which bots attend and wait, and seats them in matches."""
 
     def __init__(self, common: Common, referee: Referee | None = None) -> None:
-        """`referee` is that of the same process, if there is one: there the lobby can examine bots."""
+        """`referee` is that of the same process, if there is one."""
         seating = Seating(common.store, common.durability)
         house = house_bots(common.config.house_names) if common.config.house_bots else {}
         self.ladders = LadderHost(common.store, common.name)
         limits = _owner_limits(common.config)
         self.pairing = Pairing(common.store, seating, house, self.ladders, limits)
-        examiner = None
-        if referee is not None:
-            place = referee.place
-            examiner = Examiner(common.store, referee.intake.examined, place.address, place.ws_address)
         self.transport_lag = referee.transport_lag if referee else TransportLag(common.lag)
         """That of the process: all roles share gRPC's threads."""
-        self.lobby = Lobby(common.name, common.store, self.pairing, self._has_broken_links, limits, examiner)
+        self.lobby = Lobby(common.name, common.store, self.pairing, self._has_broken_links, limits)
         self._common = common
 
     is_full = False

@@ -14,7 +14,6 @@ DESCRIBING = sorted(
     ROOT / "server" / "seatwise_server" / folder
     for folder in (
         "embedded",
-        "examination",
         "lobby",
         "pages",
         "play",

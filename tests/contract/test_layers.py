@@ -60,7 +60,6 @@ OPTIONAL = {
     "doctor/scripted_socket.py": ("picows",),
     "link/web_socket_wire.py": ("picows",),
     "mcp_server.py": ("mcp",),
-    "bot_certificate.py": ("cryptography",),
 } | {path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")}
 """Modules that are imported only where their extra is wanted; link/transports.py says what to install."""
 

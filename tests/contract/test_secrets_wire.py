@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
     "seatwise.v1.AttendResponse": "welcome offer closed queued taken_off",
-    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending off_queues token_last_use_time kind "
-    "certificate",
-    "seatwise.v1.BotCertificate": "statement signature public_key",  # made of names of checks, and of no match
+    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending off_queues token_last_use_time kind",
     "seatwise.v1.CloseDealSetResponse": "over",
     "seatwise.v1.DealSet": "name number size",  # of its seed nothing
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
@@ -49,8 +47,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.SeatClosed": "match seat",
     "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options ws_address",
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
-    "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results "
-    "certificate_required",
+    "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results",
     "seatwise.v1.Ladder.OptionsEntry": "key value",
     "seatwise.v1.League": "name settings game bots create_time results",  # settings as published
     "seatwise.v1.LeagueStanding": "place bot matches points score wins forfeits resigned byes",

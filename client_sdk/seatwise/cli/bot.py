@@ -65,20 +65,13 @@ def run(args: Namespace) -> int:
     """Play until told to stop."""
     from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
     from seatwise.cli.load import load_bot
-    from seatwise.errors import ExaminedError
     from seatwise.kits import DEFAULT_GAME
 
     args.game = args.game or DEFAULT_GAME
     log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
     factory = load_bot(args.bot, args.game)
-    try:
-        with _logging_times(args.times):
-            summary = _play_bot(args, factory)
-    except ExaminedError as end:
-        if not end.passed:
-            raise
-        print(json.dumps({"examined": end.message}) if args.json else end.message, flush=True)
-        return 0
+    with _logging_times(args.times):
+        summary = _play_bot(args, factory)
     if args.json:
         print(json.dumps({"summary": summary.to_json()}), flush=True)
     return 1 if summary.left else 0

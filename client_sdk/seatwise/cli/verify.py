@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,7 +15,6 @@ from seatwise.cli.exit_codes import FAILED, USAGE
 from seatwise.cli.security import add_security_arguments, security_of
 
 if TYPE_CHECKING:
-    from seatwise.bot_certificate import BotFindings, SignedStatement
     from seatwise.client import Client
     from seatwise_referee.verify import Verdict
 
@@ -25,8 +23,7 @@ FILE holds one record a line, as `seatwise play --records FILE` writes it; - rea
 For each wrong record the command prints its first fault: FILE: line 3: seq 17: the fault.
 FILE may also be a season bundle, as `seatwise league` writes it. The command then recomputes the whole
 season, from the records to the table. An audit log, as `seatwise ctl audit --json` prints it, is checked
-from its first entry to its last. FILE may also be the certificate of a bot, as `seatwise bots show --json`
-prints it. With --server the key that signed it must be the one of that server.
+from its first entry to its last.
 Only its chain proves that a record is the published one. Give the chain with --chain, or let --server
 ask the server that hosted the match.
 """
@@ -82,8 +79,6 @@ def run(arguments: Namespace) -> int:
         return _run_season(arguments)
     if _is_audit_log(arguments.file):
         return _verify_audit_log(arguments)
-    if certificate := _read_certificate(arguments.file):
-        return _verify_certificate(certificate, arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
     shown: list[Verdict] = []
     count = wrong = unchecked = 0
@@ -131,9 +126,7 @@ def _verify_audit_log(arguments: Namespace) -> int:
     from seatwise.bot_errors import UsageError
 
     if arguments.server:
-        raise UsageError(
-            "--server is for records and certificates; compare the end of an audit log with --chain"
-        )
+        raise UsageError("--server is for records; compare the end of an audit log with --chain")
     with _opened(arguments.file) as file:
         lines = iter(lambda: file.readline(LONGEST_AUDIT_LINE + 1), b"")
         count, first_seq, fault = verify_audit_log(lines, arguments.chain or "")
@@ -148,65 +141,6 @@ def _verify_audit_log(arguments: Namespace) -> int:
             f"{arguments.file}: {count} entries of an audit log verified, from seq {first_seq} on, nothing wrong"
         )
     return 1 if fault else 0
-
-
-def _read_certificate(path: str) -> SignedStatement | None:
-    from seatwise.bot_certificate import LONGEST_CERTIFICATE, parse_certificate
-
-    if path == "-" or not Path(path).is_file():
-        return None
-    with _opened(path) as file:
-        return parse_certificate(file.read(LONGEST_CERTIFICATE + 1))
-
-
-def _verify_certificate(certificate: SignedStatement, arguments: Namespace) -> int:
-    """Checks a certificate, and prints what it says; 1 if it is wrong, or a check in it is not passed."""
-    from json import dumps
-
-    from seatwise.bot_certificate import verify_certificate
-    from seatwise.bot_errors import UsageError
-
-    if arguments.chain:
-        raise UsageError("--chain is for records, season bundles and audit logs; a certificate has no chain")
-    fault, found = "", None
-    try:
-        found = verify_certificate(certificate)
-        if arguments.server:
-            found = verify_certificate(certificate, _key_of_server(found.bot, arguments))
-    except ValueError as wrong:
-        fault = f"{arguments.file}: {wrong}"
-    if arguments.json:
-        said = asdict(found) if found and not fault else {}
-        print(dumps({**said, "key": certificate.key_fingerprint, "fault": fault or None}))
-    elif fault or found is None:
-        print(fault)
-    else:
-        _print_findings(found, certificate, bool(arguments.server))
-    return FAILED if fault or found is None or found.not_passed else 0
-
-
-def _print_findings(found: BotFindings, certificate: SignedStatement, is_known: bool) -> None:
-    wrong = found.not_passed
-    result = f"{len(wrong)} of {len(found.results)} checks not passed: {', '.join(wrong)}"
-    print(f"{found.bot}: {result if wrong else f'all {len(found.results)} checks passed'}")
-    print(f"{found.suite}, seatwise {found.version}, {found.time}, key {certificate.key_fingerprint}")
-    if not is_known:
-        print("The signature is right. Whose key it is, only the server can say: --server ADDR asks it.")
-
-
-def _key_of_server(bot: str, arguments: Namespace) -> bytes:
-    """Return the key with which the server signs. Raises `ValueError` if it shows no certificate of this bot."""
-    from seatwise.client import Client
-    from seatwise.errors import NotFoundError
-
-    with Client(arguments.server, token="", **security_of(arguments)) as client:
-        try:
-            key = client.get_bot(bot).certificate.public_key
-        except NotFoundError:
-            key = b""
-    if not key:
-        raise ValueError(f"the server shows no certificate of {bot}")
-    return key
 
 
 def _run_season(arguments: Namespace) -> int:

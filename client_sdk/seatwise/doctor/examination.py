@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from seatwise.codec import MalformedMove
 from seatwise.doctor.examined_bot import ExaminedBot
@@ -136,38 +136,19 @@ def _fault_of_shape(submitted: play_service_pb2.SubmitMove) -> str:
     return "the weight of a choice must be at least 1" if any(each.weight < 1 for each in choices) else ""
 
 
-class StreamSource(Protocol):
-    """A server that hands out the streams of the bot: a `ScriptedServer`, or a real one that examines the bot."""
-
-    lobbies: asyncio.Queue[Any]
-    referees: asyncio.Queue[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedNames:
-    """The names and addresses in the offers of an examination."""
-
-    bot: str = EXAMINED
-    match_prefix: str = "doctor"
-    address: str = ""
-    ws_address: str = ""
-
-
 class Examination:
     """One check: a bot, and the server that the check directs."""
 
     def __init__(
         self,
-        server: StreamSource,
+        server: ScriptedServer,
         bot: ExaminedBot,
         transcript: Transcript,
         patience_s: float,
         positions: int = 200,
-        names: OfferedNames | None = None,
         door: Door = Door.GRPC,
     ) -> None:
         self.server = server
-        self._names = names or OfferedNames()
         self.bot = bot
         self.transcript = transcript
         self.door = door
@@ -220,11 +201,11 @@ class Examination:
     ) -> None:
         """Offer a seat."""
         bots = [OPPONENT, OPPONENT]
-        bots[match.seat] = self._names.bot
+        bots[match.seat] = EXAMINED
         offer = lobby_service_pb2.SeatOffer(
             match=match.name, seat=match.seat, epoch=epoch, bots=bots, game=f"games/{GAME}",
-            address=address.removeprefix(WS_SCHEME) or self._names.address,
-            ws_address=self._names.ws_address if not address else address if address.startswith(WS_SCHEME) else "",
+            address=address.removeprefix(WS_SCHEME),
+            ws_address=address if address.startswith(WS_SCHEME) else "",
             commitment=sha256(SEED).digest(), options={"rounds": "4"},
             time_control=time_control_pb2.TimeControl(
                 free_ms={"card": 1000, "arrange": 1000}, bank_ms=10_000, setup_ms=10_000, grace_ms=50, max_strikes=3,
@@ -238,7 +219,7 @@ class Examination:
 
     def new_match(self, seat: int = 0) -> ScriptedMatch:
         """Return a new match in which the bot has this seat."""
-        name = f"{self._names.match_prefix}-{len(self.matches) + 1}"
+        name = f"doctor-{len(self.matches) + 1}"
         self.matches.append(ScriptedMatch(self.chance, name, seat))
         return self.matches[-1]
 
@@ -279,7 +260,7 @@ class Examination:
         """Return a server of its own, with the same door, to which a match can move."""
         return scripted_server(self.transcript, self.door)
 
-    def direct_referee_of(self, other: StreamSource) -> None:
+    def direct_referee_of(self, other: ScriptedServer) -> None:
         """Direct the referee of another server from now on."""
         self.server.referees, self._referee = other.referees, None
 

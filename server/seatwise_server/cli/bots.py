@@ -119,16 +119,6 @@ def _show_bot(client: Client, args: Namespace) -> None:
         return
     for column, text in zip(BOT_COLUMNS, _bot_row(bot), strict=True):
         print(f"{column:16} {text or '-'}")
-    print(f"{'certificate':16} {_describe_certificate(bot) or '-'}")
-
-
-def _describe_certificate(bot: bot_pb2.Bot) -> str:
-    """Return how many checks of its certificate are passed, and when they were; empty if it has none."""
-    if not bot.HasField("certificate"):
-        return ""
-    said = json.loads(bot.certificate.statement)
-    passed = sum(result == "passed" for result in said["results"].values())
-    return f"{passed} of {len(said['results'])} checks passed, {said['time']}"
 
 
 def _list_bots(client: Client, args: Namespace) -> None:

@@ -90,11 +90,6 @@ def _configure_create(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--owners-together", action="store_true", help="let bots of one owner share a table of three or four"
     )
-    parser.add_argument(
-        "--certificate-required",
-        action="store_true",
-        help="only bots whose version has passed the server's examination may play",
-    )
 
 
 def run(args: Namespace) -> int:
@@ -116,7 +111,6 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
             bank_ms=args.bank_ms,
         ),
         owners_together=args.owners_together,
-        certificate_required=args.certificate_required,
     )
     made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
     if args.json:

@@ -28,8 +28,6 @@ class Ladder:
     time_control: TimeControl
     owners_together: bool = False
     """Whether two bots of one owner may sit at the same table of three or four."""
-    certificate_required: bool = False
-    """Whether a bot plays only with a certificate of its version in which every check is passed."""
 
     @property
     def pairing_rules(self) -> PairingRules:
@@ -46,8 +44,6 @@ class Ladder:
                 "options": dict(self.options.items()),
                 "time_control": self.time_control.to_json(),
                 "owners_together": self.owners_together,
-                # Not written where it is False: ladders of older versions have the same bytes, and older versions read ours.
-                **({"certificate_required": True} if self.certificate_required else {}),
             }
         )
 
@@ -55,6 +51,7 @@ class Ladder:
     def from_bytes(cls, written: bytes) -> Ladder:
         """Return the ladder that `to_bytes` has written."""
         body: dict[str, Any] = json.loads(written)
+        body.pop("certificate_required", None)  # written by 0.2.0
         return cls(**{**body, "time_control": TimeControl.from_json(body["time_control"])})
 
 

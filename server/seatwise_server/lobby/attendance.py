@@ -38,8 +38,6 @@ class AttendanceStream:
         self.most_matches = max_matches
         """The most that the server applies, whatever the bot asks for. The lobby knows it when the attendance begins."""
         self.max_matches = max_matches
-        self.is_examined = False
-        """Whether the bot attends to be examined, and is seated in no match."""
         self.told: dict[tuple[str, int], int] = {}
         """The epoch of the last offer of each open seat."""
         self.pending_seats = 0

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.examination.examiner import CERTIFICATE_QUEUE, Examiner
-from seatwise_server.ladder.ladder_settings import LADDER_PREFIX, Ladder
+from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
@@ -47,15 +46,9 @@ class Lobby:
         pairing: Pairing,
         has_broken_links: Callable[[], bool] = lambda: False,
         owner_limits: OwnerLimits | None = None,
-        examiner: Examiner | None = None,
     ) -> None:
-        """`owner_limits` are the quotas of owners that have none of their own. `examiner` is None where bots cannot be examined,
-        because their Play streams are at other processes.
-        """
+        """`owner_limits` are the quotas of owners that have none of their own."""
         self.name = name
-        self._examiner = examiner
-        self._certified_ladders: dict[str, bool] = {}
-        """The ladders that bots have named, and whether they require a certificate. That never changes."""
         self._store = store
         self._pairing = pairing
         self._owner_limits = owner_limits or OwnerLimits()
@@ -81,9 +74,6 @@ class Lobby:
             raise Refusal(
                 "INVALID_ARGUMENT", f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed"
             )
-        if CERTIFICATE_QUEUE in queues:
-            self._check_examination(queues)
-            return queues
         for queue in queues:
             if not await self._is_known(queue):
                 known = ", ".join(sorted(QUEUES))
@@ -97,43 +87,7 @@ class Lobby:
     async def _is_known(self, queue: str) -> bool:
         if not queue.startswith(LADDER_PREFIX):
             return queue in QUEUES
-        meta = await self._store.ladders.get_ladder(queue)
-        if meta is None:
-            return False
-        self._certified_ladders[queue] = Ladder.from_bytes(meta.settings).certificate_required
-        return True
-
-    def _check_examination(self, queues: tuple[str, ...]) -> None:
-        if len(queues) > 1:
-            raise Refusal(
-                "INVALID_ARGUMENT", f"name the queue {CERTIFICATE_QUEUE} alone: no match is played meanwhile"
-            )
-        if self._examiner is None:
-            raise Refusal(
-                "NOT_FOUND",
-                "bots are examined only where lobby and referee are one process; ask the operator for the address of "
-                "a server without --referees on the same Redis",
-                queue=queues[0],
-            )
-
-    async def _check_certificate(self, attendance: AttendanceStream) -> None:
-        """Raises `Refusal` if the bot names a ladder that requires a certificate, and has none that passes."""
-        demanding = [queue for queue in attendance.queues if self._certified_ladders.get(queue)]
-        if not demanding:
-            return
-        certificate = await self._store.certificates.read_certificate(attendance.bot)
-        if certificate is None or not certificate.passes:
-            has = "whose checks are not all passed" if certificate else "and this version has none"
-            raise Refusal(
-                "CERTIFICATE_MISSING",
-                f"{demanding[0]} requires a certificate, {has}; attend with the queue {CERTIFICATE_QUEUE} first",
-                queue=demanding[0],
-            )
-
-    def _examine(self, attendance: AttendanceStream) -> AbstractContextManager[None]:
-        if self._examiner and attendance.is_examined:
-            return self._examiner.examining(attendance)
-        return nullcontext()
+        return await self._store.ladders.get_ladder(queue) is not None
 
     def __len__(self) -> int:
         return len(self._present)
@@ -142,11 +96,9 @@ class Lobby:
     async def attend_lobby(self, attendance: AttendanceStream) -> AsyncIterator[None]:
         """Keeps the bot present through this stream while the context lasts; replaces an older stream.
 
-        Raises `Refusal` SERVER_FULL if too many bots attend here, and CERTIFICATE_MISSING if a ladder requires a certificate that
-        the bot does not have. Raises REPLACED if a stream that arrived later, here or at another lobby, was quicker.
+        Raises `Refusal` SERVER_FULL if too many bots attend here, and REPLACED if a stream that arrived later, here or at another lobby, was quicker.
         """
         bot = attendance.bot
-        await self._check_certificate(attendance)
         attendance.owner, attendance.most_matches = await self._read_owner(bot)
         attendance.max_matches = min(attendance.max_matches, attendance.most_matches)
         older = self._present.get(bot)
@@ -155,9 +107,6 @@ class Lobby:
             raise Refusal("SERVER_FULL", full, retry_after=LOBBY_FULL_RETRY_AFTER_S)
         if older and older.arrival > attendance.arrival:
             raise _replaced(bot)
-        if self._examiner and CERTIFICATE_QUEUE in attendance.queues:
-            self._examiner.check_attendance(attendance)
-            attendance.queues, attendance.is_examined = (), True
         if older:
             _end_replaced(older)
         self._present[bot] = attendance
@@ -165,8 +114,7 @@ class Lobby:
         try:
             await self._register_attendance(attendance)
             self._schedule_update(attendance)
-            with self._examine(attendance):
-                yield
+            yield
         except StoreUnavailable:
             by_itself = False
             raise
@@ -179,10 +127,6 @@ class Lobby:
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
         """Sets how many matches at once the bot takes from now on; 0 drains."""
         attendance.max_matches = min(check_limit(max_matches), attendance.most_matches)
-        if attendance.is_examined and not attendance.max_matches:
-            attendance.end(
-                Refusal("EXAMINED", "you have ended the examination; nothing is signed", passed="false")
-            )
         if await self._renew_attendance(attendance):
             await self._wait_in_queues(attendance)
             attendance.confirm_limit(await self._count_pending_seats(attendance))
@@ -241,8 +185,7 @@ class Lobby:
 
     def _stored_attendance(self, attendance: AttendanceStream) -> Presence:
         it = attendance
-        most = 0 if it.is_examined else it.max_matches  # with 0 the store reserves no seat for it
-        return Presence(self.name, it.attend_id, most, it.queues, it.turn)
+        return Presence(self.name, it.attend_id, it.max_matches, it.queues, it.turn)
 
     async def _renew_attendance(self, attendance: AttendanceStream) -> bool:
         """Extends the lease; ends the stream if the bot attends at another lobby now."""

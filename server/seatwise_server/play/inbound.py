@@ -15,7 +15,6 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.mixed_move import MOST_MIXED_CHOICES, MixedMove
 from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_server.background_tasks import BackgroundTasks
-from seatwise_server.examination.examined_streams import ExaminedBots
 from seatwise_server.play import play_messages
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
@@ -43,8 +42,6 @@ class InboundItems:
     def __init__(self, tables: Mapping[str, Table], ended: Ended) -> None:
         self._tables = tables
         self._ended = ended
-        self.examined = ExaminedBots()
-        """The bots that are examined by this process now."""
         self._lookups = BackgroundTasks()
         self._lookup_rates = TokenBuckets(
             LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE, asyncio.get_running_loop().time
@@ -60,8 +57,6 @@ class InboundItems:
         if item is None:
             fault = fault or "these bytes are not a PlayRequestItem"
             _reject_item(stream, pb.PlayRequestItem(), "MALFORMED", fault)
-            return
-        if self.examined and self.examined.take_item(stream, item):
             return
         action = item.WhichOneof("action")
         if action == "pong":

@@ -56,7 +56,6 @@ class BotService:
         self._ladders = store.ladders
         self._no_shows = store.no_shows
         self._attendances = store.attendances
-        self._certificates = store.certificates
 
     async def register_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> pb.RegisterBotResponse:
         """See bot_service.proto."""
@@ -223,8 +222,6 @@ class BotService:
             bot.taken_off.add(ladder=ladder, reason=reason)
         if off := await self._no_shows.read_off_queues(bot.name):
             bot.off_queues.CopyFrom(resources.off_queues(off))
-        if certificate := await self._certificates.read_certificate(bot.name):
-            bot.certificate.CopyFrom(resources.bot_certificate(certificate))
         return pb.GetBotResponse(bot=bot)
 
     async def list_bots(self, caller: Caller, request: pb.ListBotsRequest) -> pb.ListBotsResponse:

@@ -12,7 +12,6 @@ from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import bot_pb2, ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
-from seatwise_server.examination.examiner import EXAMINED_GAME
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.standings_history import decode_point
 from seatwise_server.refusal import Refusal
@@ -160,7 +159,6 @@ class LadderService:
             options=encode_options(ladder.options),
             time_control=encode_time_control(ladder.time_control),
             owners_together=ladder.owners_together,
-            certificate_required=ladder.certificate_required,
             create_time=timestamp(meta.create_us),
             results=await self._store.results.count_results(name),
         )
@@ -180,9 +178,6 @@ def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
     _NAMES.check_name(wanted.name, "ladder.name")
     game = parse_game(wanted.game)
     check_seats(game, wanted.seats, f"ladder.seats is {wanted.seats}")
-    if wanted.certificate_required and game != EXAMINED_GAME:
-        only = f"ladder.certificate_required: bots are examined only in {EXAMINED_GAME}, and this ladder plays {game}"
-        raise Refusal("INVALID_ARGUMENT", only, field="ladder.certificate_required")
     with refusing_bad_settings():
         return Ladder(
             name=wanted.name,
@@ -191,7 +186,6 @@ def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
             options=parse_options(game, wanted.options),
             time_control=parse_time_control(game, wanted.time_control),
             owners_together=wanted.owners_together,
-            certificate_required=wanted.certificate_required,
         )
 
 

@@ -17,7 +17,6 @@ from seatwise_server.store.access_tokens import (
 from seatwise_server.store.attendance import Attendance, Attendances
 from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
 from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
-from seatwise_server.store.certificates import Certificates, StoredCertificate
 from seatwise_server.store.credentials import Credential, Credentials
 from seatwise_server.store.deliveries import Deliveries, EndedMatch
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
@@ -62,7 +61,6 @@ __all__ = [
     "AuditLog",
     "BotPage",
     "Bots",
-    "Certificates",
     "Credential",
     "Credentials",
     "DealSets",
@@ -119,7 +117,6 @@ __all__ = [
     "Shown",
     "Store",
     "StoredAccessToken",
-    "StoredCertificate",
     "StoredInvite",
     "StoredMatchPage",
     "StoredOwner",
@@ -158,7 +155,6 @@ class Store:
     ladders: Ladders
     leagues: Leagues
     deliveries: Deliveries
-    certificates: Certificates
     stress_permits: StressPermits
 
     @classmethod
@@ -187,6 +183,5 @@ class Store:
             Ladders(client),
             Leagues(client),
             Deliveries(client),
-            Certificates(client),
             StressPermits(client),
         )

@@ -127,7 +127,6 @@ class Bots:
         await self._note_change(bot, answer)
         await call(self._client, "ZREM", keys.BOT_INDEX, bot)
         await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
-        await call(self._client, "HDEL", keys.BOT_CERTIFICATE_INDEX, bot)
 
     async def _note_change(self, bot: str, answer: int) -> None:
         """Makes all processes check their streams again. A repeat does so too, because the first request may

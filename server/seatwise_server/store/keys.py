@@ -43,12 +43,6 @@ BOT_INDEX = "seatwise:bots"
 BOT_KIND_INDEX = "seatwise:bots:kinds"
 """Hash from each bot whose kind was said to the number of its kind. A deleted bot keeps it, as tables keep its name."""
 
-BOT_CERTIFICATE_INDEX = "seatwise:bots:certificates"
-"""Hash from each bot that was examined to its certificate."""
-
-CERTIFICATE_KEY = "seatwise:certificates:key"
-"""The private Ed25519 key that signs certificates, 32 bytes. It is made when the first certificate is."""
-
 LEAGUE_INDEX = "seatwise:{leagues}:index"
 """Sorted set of all leagues, in the order of their names."""
 

@@ -15,7 +15,6 @@ from harness import House, Seats, endings
 from harness.fleet import Fleet, fleet
 from harness.process import ServerProcess, until
 from harness.table import Admin
-from harness.wire import StreamEnded
 
 from seatwise_server.cli import serve
 from seatwise_server.cli.serve_processes import pass_arguments_on, plan_processes, refuse_options
@@ -141,20 +140,6 @@ async def takeovers_of(seats: Seats, house: House) -> list[int]:
     assert all(chair.last.time.strikes == 0 for chair in seats.chairs)
     record = json.loads(await house.admin.record(seats.match.name))
     return [entry["epoch"] for entry in record["entries"] if entry["kind"] == "taken_over"]
-
-
-@pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.timeout(900)
-async def test_a_bot_that_asks_for_an_examination_is_told_where_there_is_one(supervised) -> None:
-    """The lobby of a front has no streams of the bot at a referee, which the checks need."""
-    _, server, house = supervised
-    bot = await house.bot()
-    with pytest.raises(
-        StreamEnded, match=r"NOT_FOUND bots are examined only where .* a server without --referees"
-    ):
-        await bot.attend(["certificate"])
-    assert (await bot.attend(["casual"], max_matches=0)) is not None
-    assert not events(server, "process_ended")
 
 
 @pytest.mark.asyncio(loop_scope="session")
