@@ -27,7 +27,6 @@ from seatwise.link.endpoint import refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.wire import NO_MESSAGE, NOT_A_MESSAGE, credentials_of, reader_of
 from seatwise.v1 import (
-    admin_service_pb2,
     bot_pb2,
     bot_service_pb2,
     ladder_pb2,
@@ -257,19 +256,6 @@ class AsyncClient:
         request = bot_service_pb2.DeleteBotRequest(name=name)
         answer = await self._call_bots("DeleteBot", request, bot_service_pb2.DeleteBotResponse)
         return list(answer.aborted_matches)
-
-    async def use_stress_permit(self, permit: str) -> None:
-        """Use up a permit to stress the server from another machine. Needs the scope operate.
-
-        Args:
-            permit: The text of the permit, as `seatwise ctl stress-permit` prints it.
-
-        Raises:
-            NotFoundError: The permit was used, has expired, or is of another server.
-        """
-        request = admin_service_pb2.UseStressPermitRequest(text=permit)
-        path = "/seatwise.v1.AdminService/UseStressPermit"
-        await self._call_method(path, request, admin_service_pb2.UseStressPermitResponse)
 
     async def get_bot(self, name: str) -> bot_pb2.Bot:
         """Get a bot version.

@@ -76,7 +76,6 @@ class Client:
     set_bot_kind = _wait_for(AsyncClient.set_bot_kind)
     revoke_token = _wait_for(AsyncClient.revoke_token)
     delete_bot = _wait_for(AsyncClient.delete_bot)
-    use_stress_permit = _wait_for(AsyncClient.use_stress_permit)
     get_bot = _wait_for(AsyncClient.get_bot)
     list_bots = _wait_for(AsyncClient.list_bots)
     list_opponents = _wait_for(AsyncClient.list_opponents)

@@ -12,7 +12,7 @@ from doubles.fake_server import FakeServer, Refused, serving
 
 from seatwise import errors
 from seatwise.client import AsyncClient, Client
-from seatwise.v1 import admin_service_pb2, bot_pb2, bot_service_pb2, match_pb2, match_service_pb2
+from seatwise.v1 import bot_pb2, bot_service_pb2, match_pb2, match_service_pb2
 
 BOT = bot_pb2.Bot(name="bots/me/versions/1")
 AWAY = Refused("UNAVAILABLE", "SERVER_STOPPING")
@@ -103,7 +103,6 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
     answers["RevokeToken"] = [bot_service_pb2.RevokeTokenResponse(bot=BOT)]
     answers["SetBotKind"] = [bot_service_pb2.SetBotKindResponse(bot=BOT)]
     answers["ListBots"] = [bot_service_pb2.ListBotsResponse(bots=[BOT])]
-    answers["UseStressPermit"] = [admin_service_pb2.UseStressPermitResponse()]
     answers["GetBot"] = [bot_service_pb2.GetBotResponse(bot=BOT)]
     match = match_pb2.Match(name="matches/m")
     answers["CreateMatch"] = [match_service_pb2.CreateMatchResponse(match=match)]
@@ -116,7 +115,6 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
         with Client(server.address, "secret") as client:
             assert client.register_bot("me").token == "t"
             assert client.rotate_token(BOT.name) == "new"
-            client.use_stress_permit("p")
             assert client.delete_bot(BOT.name) == ["matches/m"]
             assert list(client.list_bots(1).bots) == [BOT] == [client.set_bot_kind(BOT.name, "search")]
             assert client.revoke_token(BOT.name) == client.get_bot(BOT.name) == BOT

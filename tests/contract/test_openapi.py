@@ -121,10 +121,6 @@ def test_changes_that_a_quota_counts_say_so() -> None:
             assert "QUOTA_EXCEEDED" in reasons_of(route), route.operation
 
 
-def test_a_permit_that_is_used_up_is_among_the_errors_of_its_use() -> None:
-    assert "404" in DOCUMENT["paths"]["/v1/stressPermits:use"]["post"]["responses"]
-
-
 def test_bots_over_http_are_described_as_streams_of_lines_and_posts_without_an_answer() -> None:
     for path in ("/v1/attendance", "/v1/play"):
         stream, post = DOCUMENT["paths"][path]["get"], DOCUMENT["paths"][path]["post"]

@@ -121,7 +121,6 @@ SEEN_ONCE: dict[str, str] = {
     "seatwise.v1.RotateAccessTokenResponse": "access_token text",
     "seatwise.v1.CreateInviteResponse": "invite text",
     "seatwise.v1.CreateOwnerResponse": "owner text",
-    "seatwise.v1.CreateStressPermitResponse": "text",
     "seatwise.v1.DeleteBotResponse": "aborted_matches",  # an admin's bots may play too, and these were not dealt
 }
 

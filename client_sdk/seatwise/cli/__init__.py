@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seatwise.errors import SeatwiseError
 
 SDK_COMMANDS = (
-    "new", "play", "compare", "doctor", "stress", "bot", "mcp", "verify", "replay", "games", "check-game",
+    "new", "play", "compare", "doctor", "bot", "mcp", "verify", "replay", "games", "check-game",
 )  # fmt: skip
 """The commands of this package, each in the module of its name. All others come from entry points."""
 
@@ -27,7 +27,6 @@ COMMAND_HELP = {
     "play": "play matches on this machine, without a server",
     "compare": "compare two versions of a bot on the same deals",
     "doctor": "check whether a bot in any language speaks the protocol",
-    "stress": "play hostile bots beside honest ones on a server of this machine, and report the harm",
     "bot": "connect a bot to a server and let it play",
     "mcp": "let a language model play a seat through MCP",
     "verify": "check the records of matches",

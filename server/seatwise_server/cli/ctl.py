@@ -65,12 +65,6 @@ def configure(parser: ArgumentParser) -> None:
     text = "forget the no-shows of a bot, and let it wait in the queues again"
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
     forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
-    text = "let `seatwise stress` run once against this server from another machine (scope admin)"
-    permit = _add_verb(verbs, "stress-permit", text, _create_stress_permit)
-    permit.add_argument(
-        "--lifetime", type=arguments.parse_count, default=3600, metavar="S",
-        help="seconds until it expires, at most a day (default: %(default)s)",
-    )  # fmt: skip
     text = "delete a bot for good: its token, its place in queues and its owner go; its name and its records stay"
     delete = _add_verb(verbs, "delete-bot", text, _delete_bot, BotServiceStub)
     delete.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
@@ -136,14 +130,6 @@ def _forgive_bot(ask: Call, args: Namespace) -> None:
     _print_answer(
         bot, f"{bot.name} is back on the queues" if was_off else f"{bot.name} was not off the queues", args
     )
-
-
-def _create_stress_permit(ask: Call, args: Namespace) -> None:
-    answer = ask("CreateStressPermit", pb.CreateStressPermitRequest(lifetime_s=args.lifetime))
-    text = (
-        f"{answer.text}\nIt is shown only once, and good once: seatwise stress ADDRESS --permit {answer.text}"
-    )
-    _print_answer(answer, text, args)
 
 
 def _delete_bot(ask: Call, args: Namespace) -> None:

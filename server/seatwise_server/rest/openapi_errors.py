@@ -38,7 +38,6 @@ OWN_REASONS = {
     "RotateAccessToken": ("QUOTA_EXCEEDED",),
     "RotateToken": ("QUOTA_EXCEEDED",),
     "SetBotKind": ("QUOTA_EXCEEDED",),
-    "UseStressPermit": ("NOT_FOUND",),
     "WatchMatch": ("QUOTA_EXCEEDED", "SET_RUNNING"),
 }
 """The reasons for which only this method is refused."""

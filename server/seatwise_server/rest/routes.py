@@ -72,8 +72,6 @@ AdminService.ListLiveMatches       GET    /v1/matches:live
 AdminService.ListLeases            GET    /v1/leases
 AdminService.VoidMatch             POST   /v1/{name=matches/*}:void                   *
 AdminService.ForgiveNoShows        POST   /v1/{bot=bots/*/versions/*}:forgiveNoShows  *
-AdminService.CreateStressPermit    POST   /v1/stressPermits                           *
-AdminService.UseStressPermit       POST   /v1/stressPermits:use                       *
 AdminService.CheckMatches          POST   /v1/matches:check                           *
 
 AccessService.CreateAccessToken    POST   /v1/tokens                                  *

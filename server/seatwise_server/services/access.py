@@ -77,8 +77,6 @@ _BY_SERVICE: dict[str, dict[str, Access]] = {
         "DrainReferee": Access.OPERATE,
         "VoidMatch": Access.OPERATE,
         "ForgiveNoShows": Access.OPERATE,
-        "CreateStressPermit": Access.ADMIN,
-        "UseStressPermit": Access.OPERATE,
         "CheckMatches": Access.OPERATE,
     },
     "MatchService": {

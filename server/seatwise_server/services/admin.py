@@ -17,9 +17,6 @@ from seatwise_server.store.jobs import is_job_id
 from seatwise_server.timings import REFEREE_LEASE_S, REFEREE_SHOWN_SILENT_MS
 
 LONGEST_VOID_REASON = 200
-DEFAULT_PERMIT_S = 3600
-"""How long a permit for `seatwise stress` is good, in seconds, unless its creator says so."""
-LONGEST_PERMIT_S = 86_400
 MATCH_LEASE_MS = int(REFEREE_LEASE_S * 1000)
 HOUSE_BOTS = "house-bots"
 """The name of the lease to run the house bots, which one process has at a time."""
@@ -88,27 +85,6 @@ class AdminService:
             bot.off_queues.CopyFrom(resources.off_queues(off))
         await self._store.no_shows.forgive(known.bot)
         return pb.ForgiveNoShowsResponse(bot=bot)
-
-    async def create_stress_permit(
-        self, caller: Caller, request: pb.CreateStressPermitRequest
-    ) -> pb.CreateStressPermitResponse:
-        """See admin_service.proto."""
-        if not 0 <= request.lifetime_s <= LONGEST_PERMIT_S:
-            wanted = f"lifetime_s is {request.lifetime_s}; it must be 0 to {LONGEST_PERMIT_S}"
-            raise Refusal("INVALID_ARGUMENT", wanted, field="lifetime_s")
-        lifetime_s = request.lifetime_s or DEFAULT_PERMIT_S
-        return pb.CreateStressPermitResponse(
-            text=await self._store.stress_permits.create_permit(lifetime_s * 1000)
-        )
-
-    async def use_stress_permit(
-        self, caller: Caller, request: pb.UseStressPermitRequest
-    ) -> pb.UseStressPermitResponse:
-        """See admin_service.proto."""
-        if not await self._store.stress_permits.use_permit(request.text):
-            gone = "this server has no such permit: it was used, has expired, or is of another server"
-            raise Refusal("NOT_FOUND", f"{gone}; `seatwise ctl stress-permit` creates one")
-        return pb.UseStressPermitResponse()
 
     async def check_matches(self, caller: Caller, request: pb.CheckMatchesRequest) -> pb.CheckMatchesResponse:
         """See admin_service.proto."""

@@ -32,7 +32,7 @@ from seatwise_server.store.errors import (
 from seatwise_server.store.owner_matches import OWNERS_PREFIX
 
 LONGEST_OWNER = 80
-RESERVED_PREFIXES = ("guest-", "house-", "stress-")
+RESERVED_PREFIXES = ("guest-", "house-")
 """No owner registers a bot whose name begins so: the server and its tools make these."""
 MOST_VERSIONS = 1000
 """So many versions of a bot are looked at; no owner may have more bots."""

@@ -46,7 +46,6 @@ from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.results import ResultLogs
 from seatwise_server.store.seats import QueueRoom, Reservation, SeatOf, SeatOffer, Seats
 from seatwise_server.store.sets import DealSets, SetOfDeals
-from seatwise_server.store.stress_permits import StressPermits
 
 __all__ = [
     "OWNERS_PREFIX",
@@ -120,7 +119,6 @@ __all__ = [
     "StoredInvite",
     "StoredMatchPage",
     "StoredOwner",
-    "StressPermits",
     "Tables",
     "check_server",
     "counts_no_shows",
@@ -155,7 +153,6 @@ class Store:
     ladders: Ladders
     leagues: Leagues
     deliveries: Deliveries
-    stress_permits: StressPermits
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
@@ -183,5 +180,4 @@ class Store:
             Ladders(client),
             Leagues(client),
             Deliveries(client),
-            StressPermits(client),
         )

@@ -114,11 +114,6 @@ def match_slot(match: str) -> int:
     return int(key_slot(match_fence(match).encode()))
 
 
-def stress_permit(text_hash: str) -> str:
-    """A permit to stress this server, by the SHA-256 of its text. It is deleted when it is used, and expires."""
-    return f"seatwise:stress-permit:{text_hash}"
-
-
 def bot_registration(bot: str) -> str:
     """Hash of owner, token hash, dates and the number of Attend streams so far.
 

@@ -51,7 +51,7 @@ FOR_ALL = ("GetBot", "ListBots", "GetMatch", "ListMatches", "GetRecord", "GetDea
 FOR_BOTS_TOO = ("ReinstateBot", "SetBotKind")
 ADMIN_ONLY = [method for method in METHODS if method.rpartition("/")[2] not in FOR_ALL + FOR_BOTS_TOO]
 ANSWERED_AT_ONCE = ("ListBots", "ListMatches", "ListGames", "ListLadders", "ListLeagues", "ListLiveMatches", "ListReferees",
-                    "ListLeases", "CheckMatches", "ListAccessTokens", "ListInvites", "CreateInvite", "CreateStressPermit",
+                    "ListLeases", "CheckMatches", "ListAccessTokens", "ListInvites", "CreateInvite",
                     "ListAuditEntries")  # fmt: skip
 """They need to be told nothing."""
 BROKEN = (b"\xff", b"\x0a\x05abc", b"\x08\x80", b"\x0b\x0b\x0b")
