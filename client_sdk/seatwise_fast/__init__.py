@@ -5,10 +5,9 @@ This package is optional, and nothing breaks without it. It is built where a C c
     pip install ./client_sdk/seatwise_fast
 
 The referee is the authority over the rules and never uses this package; tests compare the two move by move.
-`seatwise.rl.open_batch` takes the tables of this package where it is installed, and tables in NumPy elsewhere.
 
 - `FastTable`: one match, for programs that play many of them one by one.
-- `seatwise_fast.fast_batch.FastBatch`: thousands of matches at once, in NumPy arrays.
+- `seatwise_fast.fast_batch.UgoBatch`: thousands of matches at once, in NumPy arrays; `seatwise.rl.open_batch` begins them.
 - `seatwise_fast.counted_deals.CountedDeals`: the deals of the samples `counting` and `counting-ahead`.
 - `search_card`, `sample_worlds`: a search for the best card of a view, and deals that fit a view.
 """

@@ -1,15 +1,14 @@
-"""Thousands of matches at compiled tables, in NumPy arrays. `seatwise.rl.numpy_batch` has the same without a compiler."""
+"""Thousands of matches at compiled tables, in NumPy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seatwise.rl.actions import ACTION_COUNT
-from seatwise.rl.batch import check_batch_deals, first_illegal, refuse_illegal
 from seatwise.rl.observation import observation_size
 from seatwise_fast.compiled import ffi, lib
 from seatwise_fast.table_views import set_table_from_view
@@ -33,11 +32,17 @@ _TABLE_FIELDS: Final = np.dtype(
 )
 
 
-class FastBatch:
-    """Matches of UGO! side by side, compiled. See `seatwise.rl.batch.UgoBatch` for what each method does."""
+class UgoBatch:
+    """Matches of UGO! side by side, with all hands; a trainer must not show its bot the other seats' hands.
+
+    Attributes:
+        count: Number of tables.
+        seats: Number of seats at each table.
+        rounds: Rounds of each match.
+    """
 
     def __init__(self, deals: NDArray[np.uint8], seats: int) -> None:
-        self._deals = check_batch_deals(deals, seats)
+        self._deals = _check_deals(deals, seats)
         self.count, self.rounds = self._deals.shape[:2]
         self.seats = seats
         self._size = observation_size(seats)
@@ -52,32 +57,43 @@ class FastBatch:
 
     @property
     def asked(self) -> NDArray[np.int8]:
+        """The seat that moves, by table. It means nothing at a table that is over."""
         return self._read("asked")
 
     @property
     def is_over(self) -> NDArray[np.bool_]:
+        """Whether the match is over, by table."""
         return self._read("is_over").astype(np.bool_)
 
     @property
     def is_laying(self) -> NDArray[np.bool_]:
+        """Whether the seat that moves lays the cards that it won, by table."""
         return self._read("is_laying").astype(np.bool_)
 
     @property
     def points(self) -> NDArray[np.int32]:
+        """The points of all finished rounds: (tables, seats)."""
         return self._read("points")[:, : self.seats]
 
     def read_field(self, name: str) -> NDArray[Any]:
+        """Return a copy of one array of the state. Its name is one of hand, played, top, section, farmers, missing, supply, round."""
         return self._read(name)
 
     def _read(self, name: str) -> NDArray[Any]:
         return self._arrays[name].copy()
 
     def mask(self) -> NDArray[np.bool_]:
+        """Return which actions are legal: (tables, 69). At a table that is over none is."""
         out = np.empty((self.count, ACTION_COUNT), np.uint8)
         lib.ugo_mask(self._tables, self.count, ffi.from_buffer("uint8_t[]", out))
         return out.view(np.bool_)
 
     def step(self, actions: NDArray[np.int64]) -> None:
+        """Take one of the actions at each table that goes on; the other numbers are ignored.
+
+        Raises:
+            ValueError: An action is not legal. Then no table has changed.
+        """
         given = np.ascontiguousarray(actions, np.int64)
         if given.shape != (self.count,):
             raise ValueError(
@@ -87,24 +103,32 @@ class FastBatch:
             self._tables, self.count, ffi.from_buffer("int64_t[]", given), self._deals_memory
         )
         if wrong >= 0:
-            refuse_illegal(first_illegal(self.mask(), given, self.is_over), given)
+            _refuse_illegal(_first_illegal(self.mask(), given, self.is_over), given)
 
     def observe(self, viewer: int | None = None) -> NDArray[np.int8]:
+        """Return what a seat sees at each table: (tables, size), as `encode_view` writes it.
+
+        Args:
+            viewer: The seat; without it the one that is asked at that table.
+        """
         out = np.empty((self.count, self._size), np.int8)
         seat = -1 if viewer is None else range(self.seats)[viewer]
         lib.ugo_observe(self._tables, self.count, seat, self._size, ffi.from_buffer("int8_t[]", out))
         return out
 
     def random_actions(self) -> NDArray[np.int64]:
+        """Return a random legal action for each table, 0 where the match is over."""
         out = np.empty(self.count, np.int64)
         lib.ugo_random_actions(self._tables, self.count, ffi.from_buffer("int64_t[]", out), self._random)
         return out
 
     def seed(self, seed: int) -> None:
+        """Begin the random numbers of `random_actions` again, from this seed."""
         self._random[0] = seed % (1 << 64)
 
-    def copy(self) -> FastBatch:
-        other = FastBatch.__new__(FastBatch)
+    def copy(self) -> UgoBatch:
+        """Return other tables in the same positions."""
+        other = UgoBatch.__new__(UgoBatch)
         other.count, other.rounds, other.seats, other._size = self.count, self.rounds, self.seats, self._size
         other._deals = self._deals.copy()
         other._make_tables()
@@ -113,13 +137,30 @@ class FastBatch:
         return other
 
     def deal_again(self, numbers: NDArray[np.int64], deals: NDArray[np.uint8]) -> None:
-        fresh = check_batch_deals(deals, self.seats)
+        """Begin new matches at some tables.
+
+        Args:
+            numbers: The tables.
+            deals: Their deals: (tables, rounds, 45).
+        """
+        fresh = _check_deals(deals, self.seats)
         self._deals[numbers] = fresh
         for number in map(int, numbers):
             memory = self._deals_memory + number * 45 * self.rounds
             lib.ugo_deal(self._tables + number, 1, self.seats, self.rounds, memory)
 
     def set_view(self, number: int, view: UgoView, hands: Sequence[int] | None = None) -> None:
+        """Set a table to the position that a seat sees.
+
+        Args:
+            number: The table.
+            view: The view of a seat, in a match with the seats and rounds of this batch.
+            hands: The hand of each seat as 45 bits; without it only the viewer's hand is known, and the table
+                cannot be played on beyond its turn.
+
+        Raises:
+            ValueError: The view is a spectator's, or has other seats or rounds.
+        """
         if (len(view.hand_sizes), view.rounds) != (self.seats, self.rounds):
             raise ValueError(
                 f"the view is of a match with other seats or rounds than {self.seats} and {self.rounds}"
@@ -129,3 +170,32 @@ class FastBatch:
         for seat, hand in enumerate(hands or ()):
             table.hand[seat] = hand
         self._tables[range(self.count)[number]] = table[0]
+
+
+def _check_deals(deals: NDArray[np.uint8], seats: int) -> NDArray[np.uint8]:
+    """Return a copy of the deals of a batch. Raises `ValueError` where they or the seats cannot be."""
+    if seats not in (2, 3, 4):
+        raise ValueError(f"seats: UGO! is played by 2 to 4, not by {seats}")
+    given = np.array(deals, np.uint8, order="C")
+    if given.ndim != 3 or given.shape[2] != 45 or not 1 <= given.shape[1] <= 8 or not given.shape[0]:
+        raise ValueError(f"deals: (tables, 1 to 8 rounds, 45), not {given.shape}")
+    if not np.array_equal(
+        np.sort(given, axis=2), np.broadcast_to(np.arange(45, dtype=np.uint8), given.shape)
+    ):
+        raise ValueError("deals: a round does not have each card from 0 to 44 once")
+    return given
+
+
+def _first_illegal(mask: NDArray[np.bool_], actions: NDArray[np.int64], is_over: NDArray[np.bool_]) -> int:
+    """Return the first table that goes on and whose action is not legal; -1 if there is none."""
+    in_range = (actions >= 0) & (actions < mask.shape[1])
+    is_legal = mask[np.arange(len(actions)), np.where(in_range, actions, 0)] & in_range
+    wrong = np.flatnonzero(~is_legal & ~is_over)
+    return int(wrong[0]) if len(wrong) else -1
+
+
+def _refuse_illegal(number: int, actions: NDArray[np.int64]) -> NoReturn:
+    """Raise `ValueError` that names a table and its action."""
+    raise ValueError(
+        f"table {number}: action {actions[number]} is not legal; see mask(). No table has changed"
+    )

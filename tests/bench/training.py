@@ -67,14 +67,13 @@ def one_table() -> Callable[[], int]:
     return play
 
 
-def batch(tables: int, *, is_compiled: bool) -> Callable[[], int]:
+def batch(tables: int) -> Callable[[], int]:
     """Random matches side by side: mask, random actions and step."""
     import numpy as np
 
-    from seatwise.rl import open_batch
-    from seatwise.rl.deals import random_deals
+    from seatwise.rl.deals import open_batch, random_deals
 
-    start = open_batch(random_deals(tables, 4, np.random.default_rng(1)), 4, is_compiled=is_compiled)
+    start = open_batch(random_deals(tables, 4, np.random.default_rng(1)), 4)
 
     def play() -> int:
         matches, moves = start.copy(), 0
@@ -126,17 +125,11 @@ def texas_holdem() -> Callable[[], int]:
 BARS: tuple[tuple[str, Callable[[], Callable[[], int]], Callable[[], Callable[[], int]], float], ...] = (
     (
         "4,096 compiled tables / spades",
-        lambda: batch(4096, is_compiled=True),
+        lambda: batch(4096),
         lambda: open_spiel_match("spades"),
         20,
     ),
     ("one compiled table / spades", one_table, lambda: open_spiel_match("spades"), 0.9),
-    (
-        "16,384 tables in NumPy / spades",
-        lambda: batch(16384, is_compiled=False),
-        lambda: open_spiel_match("spades"),
-        3,
-    ),
     ("raw_env / texas_holdem", lambda: our_environment("raw_env"), texas_holdem, 3),
     ("env / texas_holdem", lambda: our_environment("env"), texas_holdem, 1.3),
     (

@@ -1,4 +1,4 @@
-"""The fast rules against the referee, which is the authority: `seatwise_fast`, and the same in NumPy."""
+"""The fast rules against the referee, which is the authority: `seatwise_fast`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from itertools import combinations
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,7 +24,7 @@ from seatwise_referee.games.ugo import CARDS, Play, Ugo  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from seatwise.rl import UgoBatch
+    from seatwise_fast.fast_batch import UgoBatch
     from seatwise_referee.games.ugo import UgoState, UgoView
 
 GAME = Ugo()
@@ -34,7 +34,6 @@ IS_COMPILED = any(FAST.glob("_ugo_rules*.so"))
 needs_fast = pytest.mark.skipif(
     not IS_COMPILED, reason="seatwise_fast is not compiled: no C compiler is here"
 )
-KINDS = [pytest.param(True, id="compiled", marks=needs_fast), pytest.param(False, id="numpy")]
 FIELDS = (
     "hand", "played", "points", "section", "top", "farmers", "missing", "asked", "supply", "round", "is_laying", "is_over",
 )  # fmt: skip
@@ -91,14 +90,14 @@ def test_a_compiled_table_is_equal_to_the_referee_in_100_000_matches() -> None:
     assert sum(play_both(number, 2 + number % 3, rounds=4) for number in range(100_000)) > 10_000_000
 
 
-@pytest.mark.parametrize("is_compiled", KINDS)
+@needs_fast
 @pytest.mark.parametrize("seats", [2, 3, 4])
-def test_a_batch_is_equal_to_the_referee_in_every_observation(seats: int, is_compiled: bool) -> None:
+def test_a_batch_is_equal_to_the_referee_in_every_observation(seats: int) -> None:
     chance, count, rounds = Random(seats), 10, 2
     seeds = [chance.randbytes(32) for _ in range(count)]
     states = [state_of_seed(seed, seats, rounds) for seed in seeds]
     deals = np.array([list(deals_of_seed(seed, rounds)) for seed in seeds]).reshape(count, rounds, 45)
-    batch = open_batch(deals, seats, is_compiled=is_compiled)
+    batch = open_batch(deals, seats)
     while not batch.is_over.all():
         actions = np.zeros(count, np.int64)
         mask = batch.mask()
@@ -118,42 +117,6 @@ def test_a_batch_is_equal_to_the_referee_in_every_observation(seats: int, is_com
         batch.step(actions)
     outcomes = [GAME.outcome(state) for state in states]
     assert batch.points.tolist() == [list(outcome.points) for outcome in outcomes if outcome]
-
-
-@needs_fast
-@pytest.mark.parametrize("seats", [2, 3, 4])
-def test_numpy_and_compiled_tables_are_equal_in_every_field(seats: int) -> None:
-    compare_batches(random_deals(300, 4, np.random.default_rng(seats)), seats)
-
-
-@needs_fast
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seats", [2, 3, 4])
-def test_numpy_and_compiled_tables_are_equal_in_many_matches(seats: int) -> None:
-    for number in range(10):
-        compare_batches(random_deals(4096, 4, np.random.default_rng((seats, number))), seats)
-
-
-def compare_batches(deals: Any, seats: int) -> None:
-    compiled, plain = (open_batch(deals, seats, is_compiled=kind) for kind in (True, False))
-    moves = 0
-    while not plain.is_over.all():
-        assert np.array_equal(compiled.mask(), plain.mask())
-        if moves % 8 == 0:
-            assert np.array_equal(compiled.observe(), plain.observe())
-        live = ~plain.is_over
-        for name in FIELDS:
-            assert np.array_equal(compiled.read_field(name)[live], plain.read_field(name)[live]), (
-                name,
-                moves,
-            )
-        actions = (compiled if moves % 2 else plain).random_actions()
-        compiled.step(actions)
-        plain.step(actions)
-        moves += 1
-    assert compiled.is_over.all()
-    assert np.array_equal(compiled.points, plain.points)
 
 
 @needs_fast
@@ -197,9 +160,9 @@ def test_an_action_that_there_is_not_is_refused() -> None:
 # Batches
 
 
-@pytest.mark.parametrize("is_compiled", KINDS)
-def test_an_illegal_action_is_named_and_changes_nothing(is_compiled: bool) -> None:
-    batch = open_batch(random_deals(3, 1, np.random.default_rng(1)), 3, is_compiled=is_compiled)
+@needs_fast
+def test_an_illegal_action_is_named_and_changes_nothing() -> None:
+    batch = open_batch(random_deals(3, 1, np.random.default_rng(1)), 3)
     before = [batch.read_field(name) for name in FIELDS]
     actions = batch.random_actions()
     for wrong in (-1, 45, 69, 2**40):
@@ -211,20 +174,9 @@ def test_an_illegal_action_is_named_and_changes_nothing(is_compiled: bool) -> No
     assert all(np.array_equal(old, batch.read_field(name)) for old, name in zip(before, FIELDS, strict=True))
 
 
-def test_each_card_of_a_set_is_picked_by_its_number() -> None:
-    from seatwise.rl.numpy_batch import pick_cards
-
-    hands = [[0, 7, 9, 44], [3], [*range(35, 45)], [8, 17, 26]]
-    places = [(hand, number) for hand in hands for number in range(len(hand))]
-    sets = np.array([sum(1 << card for card in hand) for hand, _ in places], np.uint64)
-    numbers = np.array([number for _, number in places], np.uint8)
-    assert pick_cards(sets, numbers).tolist() == [hand[number] for hand, number in places]
-    assert pick_cards(np.zeros(2, np.uint64), np.zeros(2, np.uint8)).min() >= len(CARDS)
-
-
-@pytest.mark.parametrize("is_compiled", KINDS)
-def test_a_copy_goes_its_own_way(is_compiled: bool) -> None:
-    batch = open_batch(random_deals(5, 2, np.random.default_rng(1)), 4, is_compiled=is_compiled)
+@needs_fast
+def test_a_copy_goes_its_own_way() -> None:
+    batch = open_batch(random_deals(5, 2, np.random.default_rng(1)), 4)
     batch.seed(3)
     batch.step(batch.random_actions())
     other = batch.copy()
@@ -239,15 +191,15 @@ def test_a_copy_goes_its_own_way(is_compiled: bool) -> None:
     assert other.is_over.all()
 
 
-@pytest.mark.parametrize("is_compiled", KINDS)
-def test_new_matches_begin_at_some_tables(is_compiled: bool) -> None:
+@needs_fast
+def test_new_matches_begin_at_some_tables() -> None:
     chance = np.random.default_rng(1)
-    batch = open_batch(random_deals(3, 1, chance), 2, is_compiled=is_compiled)
+    batch = open_batch(random_deals(3, 1, chance), 2)
     finish(batch)
     deals = random_deals(2, 1, chance)
     batch.deal_again(np.array([0, 2]), deals)
     assert batch.is_over.tolist() == [False, True, False]
-    fresh = open_batch(deals, 2, is_compiled=is_compiled)
+    fresh = open_batch(deals, 2)
     assert np.array_equal(batch.observe()[[0, 2]], fresh.observe())
     finish(batch)
     assert batch.is_over.all()
@@ -258,10 +210,10 @@ def finish(batch: UgoBatch) -> None:
         batch.step(batch.random_actions())
 
 
-@pytest.mark.parametrize("is_compiled", KINDS)
+@needs_fast
 @pytest.mark.parametrize("seats", [2, 3, 4])
-def test_a_table_set_from_a_view_shows_that_view_and_plays_on(seats: int, is_compiled: bool) -> None:
-    batch = open_batch(random_deals(1, 2, np.random.default_rng(1)), seats, is_compiled=is_compiled)
+def test_a_table_set_from_a_view_shows_that_view_and_plays_on(seats: int) -> None:
+    batch = open_batch(random_deals(1, 2, np.random.default_rng(1)), seats)
     for view in views_of_match(7, seats):
         assert view.seat is not None
         batch.set_view(0, view)
@@ -270,9 +222,9 @@ def test_a_table_set_from_a_view_shows_that_view_and_plays_on(seats: int, is_com
         batch.step(np.array([legal_actions(view)[-1]]))
 
 
-@pytest.mark.parametrize("is_compiled", KINDS)
-def test_a_view_of_another_match_is_refused(is_compiled: bool) -> None:
-    batch = open_batch(random_deals(1, 1, np.random.default_rng(1)), 3, is_compiled=is_compiled)
+@needs_fast
+def test_a_view_of_another_match_is_refused() -> None:
+    batch = open_batch(random_deals(1, 1, np.random.default_rng(1)), 3)
     state = state_of_seed(bytes(32), 3, 1)
     with pytest.raises(ValueError, match="spectator"):
         batch.set_view(0, GAME.view(state, None))
@@ -280,16 +232,16 @@ def test_a_view_of_another_match_is_refused(is_compiled: bool) -> None:
         batch.set_view(0, GAME.view(state_of_seed(bytes(32), 3, 2), Seat(0)))
 
 
-@pytest.mark.parametrize("is_compiled", KINDS)
-def test_deals_that_cannot_be_are_refused(is_compiled: bool) -> None:
+@needs_fast
+def test_deals_that_cannot_be_are_refused() -> None:
     deals = random_deals(2, 1, np.random.default_rng(1))
     with pytest.raises(ValueError, match="2 to 4, not by 5"):
-        open_batch(deals, 5, is_compiled=is_compiled)
+        open_batch(deals, 5)
     with pytest.raises(ValueError, match="1 to 8 rounds"):
-        open_batch(deals[:, :, :44], 4, is_compiled=is_compiled)
+        open_batch(deals[:, :, :44], 4)
     deals[1, 0, 0] = deals[1, 0, 1]
     with pytest.raises(ValueError, match="each card from 0 to 44 once"):
-        open_batch(deals, 4, is_compiled=is_compiled)
+        open_batch(deals, 4)
 
 
 # One table
@@ -457,16 +409,17 @@ def test_the_size_of_an_observation_is_published() -> None:
 # Building
 
 
-def test_without_the_compiled_part_batches_are_in_numpy() -> None:
+def test_without_the_compiled_rules_a_batch_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['seatwise_fast'] = None\n"
         "import numpy as np\n"
         "from seatwise.rl import open_batch\n"
         "from seatwise.rl.deals import random_deals\n"
-        "print(type(open_batch(random_deals(1, 1, np.random.default_rng(1)), 2)).__name__)"
+        "try: open_batch(random_deals(1, 1, np.random.default_rng(1)), 2)\n"
+        "except ImportError as error: print(error)"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "NumpyBatch"
+    assert "batches need the compiled rules; from a clone: pip install" in told.stdout
 
 
 @needs_fast

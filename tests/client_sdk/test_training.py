@@ -72,19 +72,17 @@ def test_a_tensor_is_the_same_in_two_worlds_that_a_seat_cannot_tell_apart(seats:
             assert legal_actions(views[0]) == legal_actions(views[1])
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_a_batch_shows_the_same_in_two_worlds(is_compiled: bool) -> None:
+def test_a_batch_shows_the_same_in_two_worlds() -> None:
     """Tables with the same cards for one seat, and other cards for all others, look the same to it."""
     from seatwise.rl import open_batch
     from seatwise.rl.deals import random_deals
 
-    if is_compiled:
-        pytest.importorskip("seatwise_fast", reason="seatwise_fast is not compiled: no C compiler is here")
+    pytest.importorskip("seatwise_fast", reason="seatwise_fast is not compiled: no C compiler is here")
     chance = np.random.default_rng(5)
     deals = random_deals(1, 1, chance).repeat(20, axis=0)
     for deal in deals[1:, 0]:
         deal[10:] = chance.permutation(deal[10:])
-    batch = open_batch(deals, 4, is_compiled=is_compiled)
+    batch = open_batch(deals, 4)
     seen = batch.observe(0)
     assert (seen == seen[0]).all()
     assert (batch.mask() == batch.mask()[0]).all()
@@ -207,14 +205,12 @@ def test_the_environment_rewards_with_the_points_of_rounds() -> None:
     ]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_a_vector_environment_begins_new_matches(is_compiled: bool) -> None:
+def test_a_vector_environment_begins_new_matches() -> None:
     pytest.importorskip("gymnasium", reason="install the extra `rl`: pip install '.[rl]'")
-    if is_compiled:
-        pytest.importorskip("seatwise_fast", reason="seatwise_fast is not compiled: no C compiler is here")
+    pytest.importorskip("seatwise_fast", reason="seatwise_fast is not compiled: no C compiler is here")
     from seatwise.rl.ugo_vector import UgoVectorEnv
 
-    env = UgoVectorEnv(16, seats=3, rounds=1, is_compiled=is_compiled)
+    env = UgoVectorEnv(16, seats=3, rounds=1)
     seen, _ = env.reset(seed=1)
     ended = 0
     for _ in range(100):
@@ -225,7 +221,7 @@ def test_a_vector_environment_begins_new_matches(is_compiled: bool) -> None:
         assert (gained[~is_over] == 0).all()
         assert (rewards[~is_over] == 0).all()
     assert ended >= 32
-    first, again = (UgoVectorEnv(4, is_compiled=is_compiled).reset(seed=2)[0] for _ in range(2))
+    first, again = (UgoVectorEnv(4).reset(seed=2)[0] for _ in range(2))
     assert np.array_equal(first["observation"], again["observation"])
 
 

@@ -17,7 +17,6 @@ PRODUCT = (
 )
 
 ONE_MEANING = {
-    "ATTEND_METHOD": "the gRPC method by which a bot attends the lobby",
     "BY_TEXT": "the cards of a game, by their text",
     "CARDS": "all cards of a game",
     "CODEC": "the codec of a game",
@@ -33,7 +32,6 @@ ONE_MEANING = {
     "LAST_ROUND": "the key of a view's last round on the wire",
     "NAMES": "the form of the names of one kind of resource",
     "NUMBER_FIELDS": "the fields of a time control that are one number",
-    "PLAY_METHOD": "the gRPC method by which a bot plays",
     "POINTS": "the key of a view's points on the wire",
     "SEAT": "the encoded seats of a view",
     "T": "a type variable",

@@ -1,7 +1,7 @@
 """Many matches of UGO! as one environment of Gymnasium, for self-play: `UgoVectorEnv(1024)`.
 
-At each table the seat that is asked acts, so one policy plays all seats. The tables are those of `open_batch`: compiled
-where `seatwise_fast` is installed, else in NumPy. Where a match is over, the next step begins another one, and its action
+At each table the seat that is asked acts, so one policy plays all seats. The tables are those of `open_batch`, which needs
+`seatwise_fast`. Where a match is over, the next step begins another one, and its action
 is ignored (Gymnasium's `AutoresetMode.NEXT_STEP`).
 """
 
@@ -16,8 +16,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from seatwise.rl.actions import ACTION_COUNT
-from seatwise.rl.batch import UgoBatch, open_batch
-from seatwise.rl.deals import random_deals
+from seatwise.rl.deals import open_batch, random_deals
 from seatwise.rl.observation import POINTS_LIMIT, observation_size
 
 Observations = dict[str, NDArray[Any]]
@@ -33,19 +32,15 @@ class UgoVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def __init__(
-        self, num_envs: int, seats: int = 4, rounds: int = 4, *, is_compiled: bool | None = None
-    ) -> None:
+    def __init__(self, num_envs: int, seats: int = 4, rounds: int = 4) -> None:
         """Prepare the tables; `reset` deals.
 
         Args:
             num_envs: Number of tables.
             seats: 2 to 4.
             rounds: 1 to 8.
-            is_compiled: Whether to take compiled tables; without it they are taken where they can be.
         """
         self.num_envs, self._seats, self._rounds = num_envs, seats, rounds
-        self._is_compiled = is_compiled
         self._chance = np.random.default_rng()
         self.single_observation_space = spaces.Dict(
             {
@@ -67,7 +62,7 @@ class UgoVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         if seed is not None:
             self._chance = np.random.default_rng(seed)
         deals = random_deals(self.num_envs, self._rounds, self._chance)
-        self._batch: UgoBatch = open_batch(deals, self._seats, is_compiled=self._is_compiled)
+        self._batch = open_batch(deals, self._seats)
         self._points = self._batch.points
         self._is_over = self._batch.is_over
         return self._observe(), self._infos(np.zeros_like(self._points))

@@ -18,7 +18,7 @@ import numpy as np
 from learned_bot import POLICY_FILE, Policy
 from numpy.typing import NDArray
 
-from seatwise.rl import UgoBatch, observation_size, open_batch
+from seatwise.rl import observation_size, open_batch
 from seatwise.rl.deals import random_deals
 
 SEATS = 4
@@ -58,7 +58,7 @@ def play_round(policy: Policy, chance: np.random.Generator) -> tuple[NDArray[Any
     return observations, masks, cards, leads[tables, seats]
 
 
-def play_card(batch: UgoBatch, policy: Policy, chance: np.random.Generator) -> tuple[NDArray[Any], ...]:
+def play_card(batch: Any, policy: Policy, chance: np.random.Generator) -> tuple[NDArray[Any], ...]:
     """Take an action at each table: a card by the policy, or the default order of won cards."""
     observations, mask, asked = batch.observe(), batch.mask(), batch.asked
     plays = np.flatnonzero(mask[:, :FIRST_ORDER].any(axis=1))
