@@ -48,7 +48,6 @@ from seatwise_server.store import (
     check_server,
     new_client,
 )
-from seatwise_server.store.redis.recorded_reads import RecordingClient
 from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.tls.self_signed import ensure_self_signed
@@ -149,7 +148,7 @@ class _Server:
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
         self._websockets = self._new_websockets()
-        store = Store.of(RecordingClient(client) if port and not self._forwarder else client)
+        store = Store.of(client)
         self._token_uses = TokenUses(store.credentials)
         common = self._new_common(store, self._bind_port(), facts.durability)
         self._create_http(common, port)

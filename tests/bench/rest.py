@@ -70,7 +70,7 @@ PAIRS = (
     Pair("the standings of a league", "LeagueService/ListLeagueStandings", league_service_pb2.ListLeagueStandingsRequest(league=LEAGUE), f"{LEAGUE}/standings"),
     Pair("50 results of a league", "LeagueService/ListLeagueResults", league_service_pb2.ListLeagueResultsRequest(league=LEAGUE), f"{LEAGUE}/results"),
 )  # fmt: skip
-GET_BAR, LIST_BAR, UNCHANGED_BAR = 1.3, 1.6, 0.5
+GET_BAR, LIST_BAR = 1.3, 1.6
 
 
 class HttpCaller:
@@ -81,16 +81,15 @@ class HttpCaller:
         self._socket = socket.create_connection((host, int(port)))
         self._file = self._socket.makefile("rb")
 
-    def get(self, path: str, known: str = "") -> tuple[int, str]:
-        """The status and the ETag."""
-        condition = f"if-none-match: {known}\r\n" if known else ""
-        self._socket.sendall(f"GET /v1/{path} HTTP/1.1\r\nhost: bench\r\n{condition}\r\n".encode())
+    def get(self, path: str) -> int:
+        """The status."""
+        self._socket.sendall(f"GET /v1/{path} HTTP/1.1\r\nhost: bench\r\n\r\n".encode())
         status, headers = int(self._file.readline().split()[1]), {}
         while (line := self._file.readline().strip()) != b"":
             name, _, value = line.decode().partition(": ")
             headers[name] = value
         self._file.read(int(headers.get("content-length", "0")))
-        return status, headers.get("etag", "")
+        return status
 
     def close(self) -> None:
         """Closes it."""
@@ -112,14 +111,12 @@ class Doors:
         request = pair.request.SerializeToString()
         return lambda: call(request)
 
-    def by_http(self, pair: Pair, *, is_known: bool = False) -> Callable[[], object]:
-        """One request, for what is known already or not."""
-        status, tag = self._http.get(pair.path)
-        assert status == 200, f"{pair.path} gives {status}"
+    def by_http(self, pair: Pair) -> Callable[[], object]:
+        """One request."""
 
         def get() -> None:
-            found, _ = self._http.get(pair.path, tag if is_known else "")
-            assert found == (304 if is_known else 200)
+            status = self._http.get(pair.path)
+            assert status == 200, f"{pair.path} gives {status}"
 
         return get
 
@@ -160,15 +157,14 @@ class Costs:
 
     grpc: float
     http: float
-    unchanged: float
 
 
 def measure(both: Doors, pair: Pair) -> Costs:
-    """All three, in turns."""
-    known, plain, call = both.by_http(pair, is_known=True), both.by_http(pair), both.by_grpc(pair)
-    found: list[list[float]] = [[], [], []]
+    """Both, in turns."""
+    plain, call = both.by_http(pair), both.by_grpc(pair)
+    found: list[list[float]] = [[], []]
     for _ in range(ROUNDS):
-        for costs_us, kind in zip(found, (call, plain, known), strict=True):
+        for costs_us, kind in zip(found, (call, plain), strict=True):
             costs_us.append(both.cost_us(kind, CALLS))
     return Costs(*map(statistics.median, found))
 
@@ -199,7 +195,6 @@ def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
 
     return [
         *(row("GET of", pair, lambda it: it.http, _bar_of(pair)) for pair in PAIRS),
-        *(row("304 for", pair, lambda it: it.unchanged, UNCHANGED_BAR) for pair in PAIRS),
     ]
 
 
@@ -219,8 +214,7 @@ def main() -> None:
         return
     for name, passes in costs(args.data, quick=args.quick).items():
         for it in passes:
-            print(f"{name}: gRPC {it.grpc:.0f}, HTTP {it.http:.0f} ({it.http / it.grpc:.2f}), "
-                  f"304 {it.unchanged:.0f} ({it.unchanged / it.grpc:.2f})")  # fmt: skip
+            print(f"{name}: gRPC {it.grpc:.0f}, HTTP {it.http:.0f} ({it.http / it.grpc:.2f}), ")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from seatwise import v1
 from seatwise_server.rest.endpoints import endpoint_of
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.known_versions import KnownVersions
 from seatwise_server.rest.proto_comments import read_comments
 from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
 from seatwise_server.services import api
@@ -110,8 +109,8 @@ class AsksOnly:
 async def test_every_url_asks_the_table_before_anything_is_done(route: HttpRoute) -> None:
     """Before it reads the body too, and with the token of the header alone."""
     operation = operations()[route.operation]
-    unused = replace(operation, handle=None, version=None)  # type: ignore[arg-type]  # a call of it fails
-    endpoint = endpoint_of(unused, route, AsksOnly(), EventStreams(), KnownVersions())  # type: ignore[arg-type]
+    unused = replace(operation, handle=None)  # type: ignore[arg-type]  # a call of it fails
+    endpoint = endpoint_of(unused, route, AsksOnly(), EventStreams())  # type: ignore[arg-type]
     headers = [(b"authorization", b"Bearer t"), (b"content-length", b"9"), (b"content-type", b"x/y")]
     scope = {
         "type": "http", "method": route.verb, "path": "/", "query_string": b"token=q", "headers": headers, "client": None,

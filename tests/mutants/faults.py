@@ -897,13 +897,6 @@ FAULTS: tuple[Fault, ...] = (
         (WITHHELD,),
     ),
     Fault(
-        "a 304 for a page is answered by its first reads",
-        f"{SCRIPTS}/repeat_reads.lua",
-        "redis.call(unpack(command)) end",
-        "redis.call(unpack(command)) if i == 100 then break end end",
-        ("tests/server/rest/test_rest_caching.py",),
-    ),
-    Fault(
         "the bots of an owner play more matches at once than its quota",
         f"{SCRIPTS}/owner_match_open.lua",
         "if most and redis.call('ZCARD', KEYS[2]) >= most then return 3 end",

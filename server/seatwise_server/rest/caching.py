@@ -48,16 +48,7 @@ def is_unchanged(request: Request, version: str) -> bool:
 
 def unchanged_response(version: str, cache_control: str) -> Response:
     """Returns 304."""
-    return _UnchangedResponse(version, cache_control)
-
-
-class _UnchangedResponse(Response):
-    """304. Its headers are written at once: Starlette's own way to them costs more than the comparison of versions."""
-
-    def __init__(self, version: str, cache_control: str) -> None:
-        self.status_code, self.body, self.background = 304, b"", None
-        headers = caching_headers(version, cache_control)
-        self.raw_headers = [(name.encode(), text.encode("latin-1")) for name, text in headers.items()]
+    return Response(status_code=304, headers=caching_headers(version, cache_control))
 
 
 def json_response(body: bytes, headers: dict[str, str]) -> Response:

@@ -24,15 +24,13 @@ from seatwise_server.rest.caching import (
     unchanged_response,
 )
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_call import accepted_type, authorize_request, headers_of, read_body
+from seatwise_server.rest.http_call import accepted_type, authorize_request, read_body
 from seatwise_server.rest.http_errors import JSON_TYPE
 from seatwise_server.rest.json_requests import RequestDecoder
-from seatwise_server.rest.known_versions import KnownVersions, version_key
 from seatwise_server.rest.routes import HttpRoute
 from seatwise_server.rest.url_tree import Endpoint
 from seatwise_server.services.authentication import Authenticator, Caller
 from seatwise_server.services.operations import Operation
-from seatwise_server.store.redis.recorded_reads import recording_reads
 
 GET_RECORD = "/seatwise.v1.MatchService/GetRecord"
 """Its response is one line that is JSON already, and is sent to the byte."""
@@ -42,13 +40,10 @@ _CHAIN = re.compile(rb'"chain":"([0-9a-f]{64})"')
 class OperationEndpoint:
     """Serves one operation at its URL."""
 
-    def __init__(
-        self, operation: Operation, route: HttpRoute, authenticator: Authenticator, versions: KnownVersions
-    ) -> None:
+    def __init__(self, operation: Operation, route: HttpRoute, authenticator: Authenticator) -> None:
         self.operation = operation
         self._decoder = RequestDecoder(route)
         self._authenticator = authenticator
-        self._versions = versions
 
     async def authorize(self, request: Request, values: list[str]) -> tuple[Caller, Message]:
         """Returns the caller and the request message when it is the caller's turn. Raises `Refusal` if it is not allowed."""
@@ -66,48 +61,27 @@ class OperationEndpoint:
         return json_response(write_json(response), {"cache-control": DO_NOT_KEEP})
 
     async def answer_get(self, request: Request, values: list[str]) -> Response:
-        """Answers what only reads, with an ETag: the version that the service tells, or a digest."""
+        """Answers what only reads, with a digest of the response as its ETag."""
         accepted_type(request, JSON_TYPE)
         caller, message = await self.authorize(request, values)
         cache_control = cache_control_of(request, ASK_AGAIN)
-        if "if-none-match" not in headers_of(request):
-            version, response = await self._read(caller, message)
-            return json_response(write_json(response), caching_headers(version, cache_control))
-        key = version_key(self.operation.method, caller, message)
-        known = self._versions.get_version(key)
-        if known and is_unchanged(request, known.version) and await known.reads.is_unchanged():
-            return unchanged_response(known.version, cache_control)
-        with recording_reads() as reads:
-            version, response = await self._read(caller, message)
-        self._versions.keep_version(key, version, reads)
+        response = await self.operation.handle(caller, message)
+        version = digest_of(response)
         if is_unchanged(request, version):
             return unchanged_response(version, cache_control)
         return json_response(write_json(response), caching_headers(version, cache_control))
-
-    async def _read(self, caller: Caller, message: Message) -> tuple[str, Message]:
-        """Returns the response and its version. The version is read first: it must not be newer than the response."""
-        version = await self._told_version(caller, message)
-        response = await self.operation.handle(caller, message)
-        return version or digest_of(response), response
 
     async def answer_record(self, request: Request, values: list[str]) -> Response:
         """Answers with the line of the record. It never changes, and its chain is its version."""
         accepted_type(request, JSON_TYPE)
         caller, message = await self.authorize(request, values)
         cache_control = cache_control_of(request, FOREVER)
-        if "if-none-match" in headers_of(request):
-            version = await self._told_version(caller, message)
-            if version and is_unchanged(request, version):
-                return unchanged_response(version, cache_control)
         line = (await self.operation.handle(caller, message)).record.encode()
         chain = _CHAIN.search(line)
         version = chain[1].decode() if chain else text_digest(line)
+        if is_unchanged(request, version):
+            return unchanged_response(version, cache_control)
         return json_response(line + b"\n", caching_headers(version, cache_control))
-
-    async def _told_version(self, caller: Caller, message: Message) -> str:
-        if self.operation.version is None:
-            return ""
-        return await self.operation.version(caller, message)
 
 
 def endpoint_of(
@@ -115,10 +89,9 @@ def endpoint_of(
     route: HttpRoute,
     authenticator: Authenticator,
     streams: EventStreams,
-    versions: KnownVersions,
 ) -> Endpoint:
-    """Returns the endpoint of an operation. All endpoints share the memory of `versions`."""
-    endpoint = OperationEndpoint(operation, route, authenticator, versions)
+    """Returns the endpoint of an operation."""
+    endpoint = OperationEndpoint(operation, route, authenticator)
     if operation.is_streaming:
         return _stream_endpoint(endpoint, streams)
     if operation.method == GET_RECORD:

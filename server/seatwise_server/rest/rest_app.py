@@ -17,7 +17,6 @@ from seatwise_server.rest.endpoints import endpoint_of
 from seatwise_server.rest.event_streams import NDJSON, EventStreams
 from seatwise_server.rest.http_call import call_log_of, keep_call_log
 from seatwise_server.rest.http_errors import error_response
-from seatwise_server.rest.known_versions import KnownVersions
 from seatwise_server.rest.routes import HTTP_ROUTES
 from seatwise_server.rest.static_pages import add_static_pages
 from seatwise_server.rest.url_tree import UrlTree
@@ -53,10 +52,10 @@ def new_url_tree(
 ) -> UrlTree:
     """Returns the tree of all URLs: the operations that run here, and pages that are none. `is_ready` is what /readyz says."""
     by_method = {operation.method: operation for operation in operations}
-    urls, versions = UrlTree(), KnownVersions()
+    urls = UrlTree()
     for route in HTTP_ROUTES:
         if operation := by_method.get(route.operation):
-            endpoint = endpoint_of(operation, route, authenticator, streams, versions)
+            endpoint = endpoint_of(operation, route, authenticator, streams)
             urls.add_endpoint(route.path, route.verb, route.operation, endpoint)
     add_static_pages(urls, is_ready)
     return urls

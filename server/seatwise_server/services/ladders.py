@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import cast
-from zlib import crc32
 
 from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
@@ -79,15 +78,6 @@ class LadderService:
             results=table.results,
             update_time=optional_timestamp(table.publish_ms),
         )
-
-    async def list_standings_version(self, caller: Caller, request: pb.ListStandingsRequest) -> str:
-        """Returns the number of the table, the page, and the kinds of the bots on it, which change without the table."""
-        await self._get_meta(request.ladder)
-        start, size = parse_position(request.page_token), page_size(request.page_size)
-        table = await self._tables.get_table(request.ladder)
-        kinds = await self._store.bots.kinds_of([line.bot for line in table.standings[start : start + size]])
-        said = "".join(f".{place}:{kind}" for place, kind in enumerate(kinds) if kind)
-        return f"{table.number}-{size}-{start}-{crc32(said.encode()):x}"
 
     async def list_standings_history(
         self, caller: Caller, request: pb.ListStandingsHistoryRequest

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 
-from cachetools import LRUCache
-
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.match_state import MatchState
@@ -44,10 +42,6 @@ MOST_SPECTATORS = 4_000
 """The most spectators of this process."""
 
 
-MOST_CHAINS = 10_000
-"""Chains of records that are kept in memory."""
-
-
 class MatchService:
     """See match_service.proto."""
 
@@ -68,8 +62,6 @@ class MatchService:
         self._watch = watch
         self._sets = sets
         self._withheld = WithheldResults(store)
-        self._chains: LRUCache[str, str] = LRUCache(MOST_CHAINS)
-        """Of records that were given, by match."""
         self._owner_watches = owner_watches
         self._spectators = StreamQuota(MOST_SPECTATORS, "watch matches")
 
@@ -124,20 +116,6 @@ class MatchService:
         if not record:
             raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record can be read when it is")
         return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
-
-    async def get_record_version(self, caller: Caller, request: pb.GetRecordRequest) -> str:
-        """Returns the last link of the record's chain; empty where no record is given.
-
-        A record that was given once never changes, and is never withheld again.
-        """
-        chain = self._chains.get(request.name)
-        if chain is None:
-            match = await self._get_message(request.name)
-            await self._sets.check_is_over(match)
-            chain = match.result.chain.hex()
-            if chain:
-                self._chains[request.name] = chain
-        return chain
 
     async def abort_match(self, caller: Caller, request: pb.AbortMatchRequest) -> pb.AbortMatchResponse:
         """See match_service.proto."""

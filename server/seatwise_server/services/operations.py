@@ -31,17 +31,14 @@ class Operation:
     is_streaming: bool
     """Whether `handle` returns an async iterator of responses instead of an awaitable of one."""
     handle: Callable[[Caller, Any], Any]
-    version: Callable[[Caller, Any], Awaitable[str]] | None = None
-    """Returns a text that changes whenever the response does, and costs less to know; empty if it is not known."""
     admit: Callable[[Caller, Any], Awaitable[None]] = admit_all
-    """Returns when it is the turn of this call: a door waits for it before `version` and `handle`."""
+    """Returns when it is the turn of this call: a door waits for it before `handle`."""
 
 
 def operations_of(services: Mapping[str, object]) -> list[Operation]:
     """Lists the operations of services, each given by its proto name and the object that implements it.
 
-    The object has a method for each RPC, named in snake case: GetMatch is `get_match(caller, request)`. Where it has
-    `get_match_version(caller, request)` too, that is the operation's `version`. Raises AttributeError where a method
+    The object has a method for each RPC, named in snake case: GetMatch is `get_match(caller, request)`. Raises AttributeError where a method
     is missing, and KeyError where `ACCESS` lacks one.
     """
     return [operation for name, service in services.items() for operation in _operations(name, service)]
@@ -57,7 +54,6 @@ def _operations(name: str, service: object) -> list[Operation]:
             response_type=message_factory.GetMessageClass(method.output_type),
             is_streaming=method.server_streaming,
             handle=getattr(service, snake_case(method.name)),
-            version=getattr(service, f"{snake_case(method.name)}_version", None),
         )
         for method in descriptor.methods
     ]

@@ -180,16 +180,6 @@ async def test_what_has_not_changed_is_not_sent_again(http_house: House) -> None
         assert (await http.get("/v1/bots", if_none_match=before.headers["etag"])).status == 200
 
 
-async def test_pages_of_a_table_have_their_own_etags(http_house: House) -> None:
-    async with admin(http_house) as http:
-        await http.call("POST", "/v1/ladders", {"name": "ladders/pages", "game": "games/ugo", "seats": 2})
-        one = await http.get("/v1/ladders/pages/standings?pageSize=1")
-        two = await http.get("/v1/ladders/pages/standings?pageSize=2")
-        assert one.headers["etag"] != two.headers["etag"]
-        refused = await http.get("/v1/ladders/pages/standings?pageSize=-1", if_none_match="*")
-        assert refused.reason == "INVALID_ARGUMENT"
-
-
 async def test_an_answer_to_a_token_is_for_its_caller_alone(http_house: House) -> None:
     async with admin(http_house) as http, http_house.http() as anybody:
         assert (await http.get("/v1/games")).headers["cache-control"] == "private, no-cache"

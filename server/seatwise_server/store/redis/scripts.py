@@ -39,17 +39,9 @@ _LUA_SCRIPTS = _read_scripts()
 """Read once, at the start: a busy server may have no file descriptor left to open a file."""
 
 
-_READS_ONLY = b"#!lua flags=no-writes"
-
-
 def script_named(name: str) -> Script:
     """Returns the script of that name; raises KeyError if there is none."""
     return _LUA_SCRIPTS[name]
-
-
-def reading_scripts() -> frozenset[str]:
-    """Returns the hashes of the scripts that only read: Redis refuses a write of theirs."""
-    return frozenset(it.sha for it in _LUA_SCRIPTS.values() if it.source.startswith(_READS_ONLY))
 
 
 async def run_script(client: RedisClient, name: str, keys: list[str], *args: Argument) -> Any:
