@@ -140,12 +140,6 @@ def test_every_size_of_field_comes_to_its_end_with_the_best_seed_first(size: int
         assert plan.expected_matches(SoFar()) == len(results)
 
 
-def test_version_1_lays_out_the_first_round_as_old_seasons_did() -> None:
-    plan = Knockout(bots(5), 4, 2, version=1)
-    assert numbers(plan.due_matches(SoFar())) == [[0, 3, 4]]
-    assert [number(bot) for _, bot in plan.list_byes(SoFar())] == [1, 2]
-
-
 @pytest.mark.parametrize(("size", "advance"), KINDS)
 def test_if_favourites_win_a_better_seed_never_has_it_harder_in_any_round(size: int, advance: int) -> None:
     for entrants in range(2, 129 if advance == 2 else 49):
@@ -172,12 +166,6 @@ def test_nobody_meets_the_bot_of_the_round_before_until_the_final() -> None:
             now = {pair for table in numbers(due) for pair in combinations(table, 2)}
             assert not now & met, entrants
             met = now
-
-
-def test_up_to_version_2_places_after_byes_followed_ranks_alone() -> None:
-    plan = Knockout(bots(11), 4, 2, version=2)
-    order = [number(bot) for group in plan.final_order(SoFar(season(plan))) for bot in group]
-    assert order[:5] == [0, 1, 2, 4, 3]
 
 
 def test_two_entrants_play_one_match() -> None:

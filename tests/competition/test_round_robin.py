@@ -231,14 +231,6 @@ def test_seats_of_any_tables_at_all_can_be_made_even(size: int) -> None:
         assert [sorted(each) for each in seated] == [sorted(each) for each in tables]
 
 
-def test_version_1_seated_ten_bots_at_tables_of_four_unevenly() -> None:
-    plan = RoundRobin(bots(10), 4, version=1)
-    assert (
-        max(max(counts) - min(counts) for counts in seat_counts(m.bots for m in plan.all_matches()).values())
-        == 2
-    )
-
-
 def test_a_rotation_looks_at_relations_only() -> None:
     spreads = RoundRobin(bots(10), 4, duplicate=Duplicate.ROTATION).measure_balance()
     assert spreads[3].is_even

@@ -29,7 +29,6 @@ from seatwise_server.competition.statistics.luck_correction import (
     remaining_variance,
     uncorrected_points,
 )
-from seatwise_server.competition.statistics.luck_correction_version_1 import correct_by_other_tables_version_1
 from seatwise_server.competition.statistics.season_statistics import (
     compare_pairs,
     estimate_differences,
@@ -265,21 +264,6 @@ def test_without_luck_no_bot_at_another_table_changes_anything() -> None:
     corrected = correct_by_other_tables(results, plainly, 0.5)
     for own, plain in zip(corrected.values, plainly.values, strict=True):
         assert own == pytest.approx(plain, abs=1e-3)
-    old = correct_by_other_tables_version_1(results, plainly, 0.5)
-    assert old.values[0] != pytest.approx(plainly.values[0], abs=1)
-
-
-def test_the_correction_of_old_seasons_keeps_its_digits() -> None:
-    results = [
-        result("ab", 9, 1, deal="d1", seq=1), result("cd", 7, 3, deal="d1", seq=2),
-        result("da", 2, 2, deal="d2", seq=3), result("bc", 0, 5, deal="d2", seq=4),
-    ]  # fmt: skip
-    old = correct_by_other_tables_version_1(results, uncorrected_points(results), 0.45)
-    assert old.values == [
-        (7.434782608695652, 1.1304347826086956), (4.91304347826087, 3.6521739130434785),
-        (4.08695652173913, 1.217391304347826), (1.5652173913043477, 5.0),
-    ]  # fmt: skip
-    assert old.common_shifts == {"d1": 0.35869565217391297, "d2": -0.35869565217391297}
 
 
 # Orders

@@ -223,14 +223,6 @@ def test_deals_on_which_luck_goes_round_have_no_variance() -> None:
     assert measure_design_effects(count_comparisons(doubled), [0.0, 0.0]) == pytest.approx([4.0, 4.0])
 
 
-def test_version_1_of_the_statistics_has_no_design_effect() -> None:
-    log = [replace(result, deal=f"deals/{result.seq // 3}") for result in season(60, 6, seed=9)]
-    old, new = fit_strengths(log, has_design_effect=False), fit_strengths(log)
-    assert [each.value for each in old.strengths] == [each.value for each in new.strengths]
-    assert [each.low for each in old.strengths] != [each.low for each in new.strengths]
-    assert old.strengths[0].low == pytest.approx(-1.658327313132412, rel=1e-9)
-
-
 def _probability(order: Sequence[int], odds: Sequence[float]) -> float:
     p, left = 1.0, list(order)
     while left:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from matches.example_record import FILE as EXAMPLE_RECORD
+from seasons.one_season import league_of, played
 
 from fuzz.live_match import play_live_match
 from seatwise.audit_chain import verify_audit_log
@@ -20,8 +22,10 @@ from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import BadDeck, parse_deck
 from seatwise_referee.verify import verify_line
+from seatwise_server.league.bundle import BUNDLE
 from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.league_file import read_league
+from seatwise_server.league.publishing import publish_season
 from seatwise_server.play.inbound import WrongGame, _decode_move
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.json_requests import RequestDecoder
@@ -37,7 +41,6 @@ FuzzTarget: TypeAlias = Callable[[bytes], None]
 
 SEEDS = Path(__file__).parent / "seeds"
 """A folder for each target, with a file for each input: those to begin with, and those that once failed."""
-SEASON = Path(__file__).parents[1] / "seasons" / "version_1" / "knockout-1.bundle"
 MEMBERS = ("settings.json", "standings.json", "results.jsonl")
 STARTED = {
     game: GAMES[game].deal(2, bytes(32), GAMES[game].complete_options({})) for game in ("ugo", "ubongo")
@@ -106,13 +109,23 @@ def _write_changed_bundle(path: Path, changed: str, content: bytes) -> None:
 
 def _season_files() -> dict[str, bytes]:
     if not _SEASON:
-        with open_bundle(SEASON) as season:
+        with open_bundle(_season_bundle()) as season:
             _SEASON.update(
                 {name: b"".join(season.read_lines(name)) for name in season._names if name != "manifest.json"}
             )
     return _SEASON
 
 
+@cache
+def _season_bundle() -> Path:
+    """The bundle of a small knockout, in a folder that ends with this process."""
+    folder = Path(_FOLDER.name)
+    played(folder, league_of(format="knockout", deals="none")).close()
+    publish_season(folder)
+    return folder / BUNDLE
+
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="sw-season-")
 _SEASON: dict[str, bytes] = {}
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -171,4 +184,4 @@ def seeds_of(name: str) -> Iterator[bytes]:
     if name == "record-line":
         yield EXAMPLE_RECORD.read_bytes()
     if name == "bundle":
-        yield b"\0" + SEASON.read_bytes()
+        yield b"\0" + _season_bundle().read_bytes()

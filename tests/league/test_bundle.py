@@ -471,13 +471,6 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
         lambda files: forge_entrants(files, 20),
         "settings.json: rounds is 19, which does not fit 6 played matches",
     ),
-    "more entrants than a stack has frames": (
-        lambda files: (
-            forge_entrants(files, 1300, format="swiss", rounds=1, schedule_version=1)
-            | {"voids.jsonl": voids(1000)}
-        ),
-        "results.jsonl: line 1: r1-t1 is between bots/e650/versions/1, bots/e0/versions/1, not",
-    ),
     "a key of one result twice, so that some readers see another winner": (
         lambda files: {"results.jsonl": files["results.jsonl"].replace(b'"ranks": ', SECOND_RANKS, 1)},
         "results.jsonl: line 1: this is no JSON: the key 'ranks' stands twice in one object",

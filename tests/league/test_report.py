@@ -255,12 +255,6 @@ def test_a_season_that_is_over_has_the_intervals_of_one_look(folder):
     assert "Differences at every look" not in words
 
 
-def test_a_season_of_version_1_keeps_its_methods(tmp_path):
-    played(tmp_path, league_of(statistics_version=1), most=1).close()
-    publish_season(tmp_path)
-    assert "Differences at every look" not in page_in(tmp_path).words
-
-
 def test_beside_the_verdict_of_a_test_is_no_interval_for_one_look(tmp_path):
     settings = {"format": "ab-test", "deals": "rotation", "entrants": league_of("greedy", "random").entrants}
     league = league_of(**settings, options={"rounds": 6}, rounds=40)

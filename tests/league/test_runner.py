@@ -53,16 +53,16 @@ async def test_what_a_decided_test_leaves_half_played_is_closed(tmp_path):
         entrants=entrants,
         trial=Trial(least_units=2),
         is_trusted=True,
-        statistics_version=1,  # whose tests may end before the 16th unit
     )
-    book = decided(tmp_path, league, "u1-s1", "u1-s2", "u2-s1", "u2-s2", "u3-s1")
-    server: Any = Server("u1", "u2")
+    units = [f"u{number}" for number in range(1, 17)]
+    book = decided(tmp_path, league, *(f"{unit}-s{at}" for unit in units for at in (1, 2)), "u17-s1")
+    server: Any = Server(*units)
     players: Any = SimpleNamespace()
     runner = Runner(league, schedule_of(league), book, server, players, tables=2)
     assert await runner.run(), "the season is over"
     book.close()
-    assert server.closed == ["u3"]
-    assert len(book.season.records) == 5
+    assert server.closed == ["u17"]
+    assert len(book.season.records) == 33
 
 
 async def test_a_deal_that_others_will_play_yet_stays_open(tmp_path):

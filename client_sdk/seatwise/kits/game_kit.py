@@ -172,9 +172,6 @@ class GameKit:
     `None` if the game has no decks from files.
     """
 
-    former_options: Mapping[str, int | str] = field(default_factory=dict)
-    """By option, the default that an earlier version had. A season that began with it keeps it."""
-
     list_moves: Callable[[Any], Mapping[str, Any]] | None = None
     """Return the legal moves of a view: by their text, what a bot's method returns. `None` if there are too many to list."""
 

@@ -22,7 +22,6 @@ from seatwise_referee.games.ubongo import (
     UbongoCard,
     UbongoView,
 )
-from seatwise_referee.games.ubongo.decks import HOUSE_DECKS
 from seatwise_referee.games.ubongo.legality import check_layout
 
 Step: TypeAlias = Lay | OfferEnd | Call | Thought
@@ -125,6 +124,5 @@ KIT: Final = GameKit(
     guest_table=GuestTable(("house-patient",), {"build": 300_000}),
     draw_end=draw_end,
     use_deck_files=use_deck_files,
-    former_options={"deck": HOUSE_DECKS["easy"].label},
     frames_module="seatwise.kits.ubongo_frames",
 )

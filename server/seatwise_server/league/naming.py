@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable
-from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.competition.schedules.swiss_version_1 import SwissVersion1
 from seatwise_server.match_names import match_name_for
-
-DRAWN: Final = (Knockout, SwissVersion1)
-"""Formats whose byes and places depend on the table at which a result was played. In all others the results suffice."""
 
 
 def request_id_of(league: str, match: str) -> str:
@@ -53,7 +48,7 @@ def so_far_of(
     over = by_match.keys() | set(voids)
     if isinstance(schedule, Swiss):  # its ids are known beforehand, and a draw may take long
         ids |= _find_over(over, league, schedule.match_ids())
-    while isinstance(schedule, DRAWN) and (
+    while isinstance(schedule, Knockout) and (
         ended := _find_over(over - ids.keys(), league, (match.id for match in schedule.due_matches(so_far())))
     ):
         ids |= ended

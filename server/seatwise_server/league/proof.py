@@ -23,7 +23,7 @@ from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.bundle import format_json
 from seatwise_server.league.par import par_of
 from seatwise_server.league.rules import LARGEST_TABLE, MOST_ROUNDS, is_repeat, schedule_of, started_by
-from seatwise_server.league.settings import League
+from seatwise_server.league.settings import League, OtherVersion
 from seatwise_server.league.table import standings_of
 
 LONGEST_TABLE_ID = 64
@@ -59,6 +59,8 @@ def check_table(bundle: Bundle) -> None:
 def _read_league(bundle: Bundle) -> League:
     try:
         return League.from_json(bundle.read_json("settings.json"))
+    except OtherVersion as other:
+        raise BadSeason(f"settings.json: {other}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadSeason(f"settings.json: these are not settings of a league: {error!r}") from None
 

@@ -14,7 +14,7 @@ from seatwise_server.league.csv_files import write_csv
 from seatwise_server.league.report import render_report
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season import is_over
-from seatwise_server.league.settings import League
+from seatwise_server.league.settings import League, OtherVersion
 from seatwise_server.league.table import describe_verdict, standings_of
 
 
@@ -53,6 +53,8 @@ def league_in(folder: Path, settings: dict[str, Any]) -> League:
     """Return the league as its season log describes it. Raises `UsageError` if the log is of another version."""
     try:
         return League.from_json(settings)
+    except OtherVersion as other:
+        raise UsageError(f"{folder}/season.jsonl: {other}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"{folder}/season.jsonl was written by another version of seatwise: {error!r}"

@@ -17,10 +17,8 @@ from seatwise_server.competition.schedules.schedule import (
     SoFar,
 )
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.competition.schedules.swiss_version_1 import SwissVersion1
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, BY_SCORE
 from seatwise_server.competition.statistics.anytime_test import AnytimeTest
-from seatwise_server.competition.statistics.sprt import PointsTest
 from seatwise_server.league.settings import LEAGUE_FORMATS, League
 
 FILE_SETTING_NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
@@ -37,13 +35,10 @@ def schedule_of(league: League) -> Schedule:
     match league.format:
         case "swiss":
             rounds = league.rounds or _usual_rounds(len(players))
-            swiss = SwissVersion1 if league.schedule_version == 1 else Swiss
-            return swiss(players, rounds, league.seats, duplicate, league.seed)
+            return Swiss(players, rounds, league.seats, duplicate, league.seed)
         case "knockout":
             deals = league.rounds or 1
-            return Knockout(
-                players, league.seats, league.advance, deals, duplicate, league.seed, league.schedule_version
-            )
+            return Knockout(players, league.seats, league.advance, deals, duplicate, league.seed)
         case "gauntlet":
             sides = _split_sides(league)
             return Gauntlet(*sides, league.seats, league.rounds, duplicate, league.seed)
@@ -52,9 +47,7 @@ def schedule_of(league: League) -> Schedule:
             most = league.rounds or MOST_UNITS
             return ABTest(a, b, league.seats, _make_test(league), most_units=most, duplicate=duplicate)
         case "round-robin":
-            return RoundRobin(
-                players, league.seats, league.rounds, duplicate, league.seed, league.schedule_version
-            )
+            return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
     raise BadSchedule(f"format: {league.format!r} is none of {', '.join(LEAGUE_FORMATS)}")
 
 
@@ -91,6 +84,6 @@ def _other_players(players: Sequence[str], some: Sequence[str]) -> tuple[str, ..
     return tuple(player for player in players if player not in some)
 
 
-def _make_test(league: League) -> PointsTest:
-    trial, kind = league.trial, PointsTest if league.statistics_version == 1 else AnytimeTest
-    return kind(trial.least_points, trial.alpha, trial.beta, trial.least_units)
+def _make_test(league: League) -> AnytimeTest:
+    trial = league.trial
+    return AnytimeTest(trial.least_points, trial.alpha, trial.beta, trial.least_units)

@@ -69,7 +69,6 @@ async def play_league(league: League, results: Path, where: LeagueServer, screen
 
     Raises `UsageError`, and `SeatwiseError` if the server refuses a call.
     """
-    league = season_log.keep_versions(results, league)
     schedule = schedule_of(league)
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
-from seatwise.kits import KITS
-from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.league.settings import VERSION_KEYS, League
+from seatwise_server.league.settings import League, OtherVersion, check_versions
 
 SEASON_LOG_FORMAT = "seatwise.league/1"
-FORMER_CAP_MS = 100
-"""The default of `allowance_cap_ms` until version 0.1."""
 
 
 def log_path(folder: Path) -> Path:
@@ -169,43 +165,6 @@ def find_due_matches(schedule: Schedule, book: SeasonLog) -> tuple[ScheduledMatc
     return schedule.due_matches(so_far)
 
 
-def keep_versions(folder: Path, league: League) -> League:
-    """Return the league with the versions and the former defaults with which the season in that folder began, if one did."""
-    try:
-        with log_path(folder).open("rb") as file:
-            head = next(_parse_lines(file.readline(), folder), {})
-    except OSError:
-        return league
-    if not head:
-        return league
-    settings = head.get("settings", {})
-    begun = {key: settings.get(key, 1) for key in VERSION_KEYS}
-    time = _keep_former_cap(league.time, settings.get("time", {}))
-    return replace(
-        league, time=time, options=_keep_former_options(league, settings.get("options", {})), **begun
-    )
-
-
-def _keep_former_cap(now: TimeControl, before: Mapping[str, Any]) -> TimeControl:
-    """Return the limits with the former default cap of allowances, if the season began with it and no other is named now."""
-    is_usual = now.allowance_cap_ms == TimeControl().allowance_cap_ms
-    if is_usual and before.get("allowance_cap_ms") == FORMER_CAP_MS:
-        return replace(now, allowance_cap_ms=FORMER_CAP_MS)
-    return now
-
-
-def _keep_former_options(league: League, before: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return the options with the former defaults with which the season began, if no others are named now."""
-    kit = KITS[league.game]
-    defaults = kit.game.complete_options({})
-    kept = {
-        key: former
-        for key, former in kit.former_options.items()
-        if before.get(key) == former and league.options[key] == defaults[key]
-    }
-    return {**league.options, **kept}
-
-
 def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
     """Open the league's season log in that folder, or begin one if there is none.
 
@@ -253,6 +212,10 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
     lines = list(_parse_lines(whole, folder))
     if not lines:
         return _begin_season(file, league, new_name)
+    try:
+        check_versions(lines[0].get("settings", {}))
+    except OtherVersion as other:
+        raise UsageError(f"{log_path(folder)}: {other}") from None
     if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0].get("settings") != league.to_json():
         raise UsageError(_explain_other_league(folder, lines[0], league))
     return _replay_lines(lines, folder)

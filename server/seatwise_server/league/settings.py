@@ -19,12 +19,14 @@ DEAL_KINDS = tuple(str(each) for each in Duplicate)
 SERVER_TABLES, LOCAL_TABLES = "server", "local"
 TABLE_KINDS = (SERVER_TABLES, LOCAL_TABLES)
 """Where the matches of a league are played: at a server, or in worker processes of the runner."""
-SCHEDULE_VERSIONS = (1, 2, 3)
-"""The rules by which a knockout, a Swiss or a round robin is drawn: those of old seasons, and those of new ones."""
-STATISTICS_VERSIONS = (1, 2, 3)
-"""The methods by which the figures of a season's page are computed: those of old seasons, and those of new ones."""
-VERSION_KEYS: Final = {"schedule_version": SCHEDULE_VERSIONS, "statistics_version": STATISTICS_VERSIONS}
-"""By the key in the settings, the versions that this program knows. Without the key it is version 1."""
+VERSIONS: Final = {"schedule_version": 4, "statistics_version": 3}
+"""The rules by which seasons are drawn and decided, and the methods by which their figures are computed."""
+FORMER_RELEASE = "0.2.0"
+"""The release that knows all former versions."""
+
+
+class OtherVersion(ValueError):
+    """A season of another release. The message says which release to use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,6 @@ class League:
     options: Mapping[str, int | str] = field(default_factory=dict)
     """The complete options of the game."""
     time: TimeControl = field(default_factory=TimeControl)
-    schedule_version: int = SCHEDULE_VERSIONS[-1]
-    """The rules by which the schedule is drawn. A season keeps the version with which it began."""
-    statistics_version: int = STATISTICS_VERSIONS[-1]
-    """The methods by which figures are computed. A season keeps the version with which it began."""
     tables: str = SERVER_TABLES
     """Where its matches are played, one of `TABLE_KINDS`."""
 
@@ -124,23 +122,23 @@ class League:
     def to_json(self) -> dict[str, Any]:
         """Return plain values, from which `from_json` makes the same league again.
 
-        Version 1 has no key, because settings of that version were published before versions were counted. Nor has a league at a
-        server a key for its tables: there was no other kind.
+        A league at a server has no key for its tables: there was no other kind.
         """
         plain = asdict(self)
         if not self.has_local_tables:
             del plain["tables"]
-        for key in VERSION_KEYS:
-            if plain[key] == 1:
-                del plain[key]
-        return plain | {
-            "entrants": [asdict(each) for each in self.entrants],
-            "tie_breaks": list(self.tie_breaks),
-            "challengers": list(self.challengers),
-            "trial": self.trial.to_json(),
-            "time": self.time.to_json(),
-            "rules_version": GAMES[self.game].rules_version,
-        }
+        return (
+            plain
+            | VERSIONS
+            | {
+                "entrants": [asdict(each) for each in self.entrants],
+                "tie_breaks": list(self.tie_breaks),
+                "challengers": list(self.challengers),
+                "trial": self.trial.to_json(),
+                "time": self.time.to_json(),
+                "rules_version": GAMES[self.game].rules_version,
+            }
+        )
 
     def to_published_json(self) -> dict[str, Any]:
         """Return the same values without the folders of the bots' files."""
@@ -152,8 +150,10 @@ class League:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> League:
         """Return the league of plain values. Raises `KeyError`, `TypeError` or `ValueError` if they describe none."""
-        given: dict[str, Any] = {key: value for key, value in plain.items() if key != "rules_version"}
-        given = dict.fromkeys(VERSION_KEYS, 1) | given
+        check_versions(plain)
+        given: dict[str, Any] = {
+            key: value for key, value in plain.items() if key not in ("rules_version", *VERSIONS)
+        }
         if plain["rules_version"] != GAMES[plain["game"]].rules_version:
             raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")
         given["entrants"] = tuple(Entrant(**each) for each in plain["entrants"])
@@ -165,11 +165,26 @@ class League:
         return league
 
 
+def check_versions(plain: Mapping[str, Any]) -> None:
+    """Check that settings are of the versions that this program knows. Raises `OtherVersion`."""
+    for key, known in VERSIONS.items():
+        version = plain.get(key, 1)
+        if type(version) is not int or version > known:
+            raise OtherVersion(
+                f"{key} is {version!r:.20}, which this program does not know; use a newer release"
+            )
+        if version < known:
+            raise OtherVersion(
+                f"the season is of an older release ({key} {version}, and this program knows {known}); "
+                f"use version {FORMER_RELEASE} of seatwise for it"
+            )
+
+
 def _check_types(league: League) -> None:
     """Check the types of all values, because JSON may hold any. Raises `ValueError`."""
     kinds = {
         str: ("name", "game", "format", "deals", "seed", "tables"),
-        int: ("seats", "rounds", "advance", *VERSION_KEYS),
+        int: ("seats", "rounds", "advance"),
         bool: ("is_trusted",),
     }
     for kind, names in kinds.items():
@@ -182,9 +197,6 @@ def _check_types(league: League) -> None:
             raise ValueError(f"{text!r:.60} is not a printable text")
     if strange := set(league.tie_breaks) - set(TIE_BREAKS):
         raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
-    for key, known in VERSION_KEYS.items():
-        if (version := getattr(league, key)) not in known:
-            raise ValueError(f"{key} is {version}, which this program does not know")
     if league.deals not in DEAL_KINDS or league.format not in LEAGUE_FORMATS:
         raise ValueError(f"format {league.format!r} or deals {league.deals!r} is unknown")
     if league.tables not in TABLE_KINDS:

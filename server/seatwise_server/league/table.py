@@ -113,19 +113,9 @@ def describe_verdict(league: League, standings: Mapping[str, Any]) -> str:
     """Return the verdict of an A-against-B test as a sentence; empty for any other format."""
     if "verdict" not in standings:
         return ""
-    (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
-    if league.statistics_version > 1:
-        return _describe_anytime_verdict(a.name, b.name, points, standings)
-    match standings["verdict"]:
-        case SprtVerdict.H1:
-            return f"After {units} units the test accepts H1: {a.name} is better by {points:g} points a match, rather than not better."
-        case SprtVerdict.H0:
-            return f"After {units} units the test accepts H0: {a.name} is not better than {b.name}, rather than better by {points:g} points a match."
-    return f"After {units} units the test has no verdict."
-
-
-def _describe_anytime_verdict(a: str, b: str, points: float, standings: Mapping[str, Any]) -> str:
+    points = league.trial.least_points
     units = standings["units"]
+    a, b = (each.name for each in league.entrants)
     match standings["verdict"]:
         case SprtVerdict.H1:
             return f"After {units} units the test accepts H1: {a} makes more points than {b}."

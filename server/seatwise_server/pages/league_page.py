@@ -159,7 +159,7 @@ def _figures_of(
     can_fit = 0 < len(results) <= MOST_FITTED
     return LeagueFigures(
         build_crosstable(results),
-        fit_strengths(results, has_design_effect=settings.statistics_version > 1) if can_fit else None,
+        fit_strengths(results) if can_fit else None,
         plan_league(name, settings, results, voids) if len(results) <= MOST_FITTED else None,
     )
 

@@ -50,12 +50,6 @@ class Knockout:
     duplicate: Duplicate = Duplicate.NONE
     seed: str = ""
     """Seeds the draw of seats."""
-    version: int = 3
-    """The version of the layout.
-
-    In version 1 the last pass of the first round begins at the next table in turn, as in old seasons. Up to version 2 the
-    places after a round with byes follow ranks at the tables alone.
-    """
 
     def __post_init__(self) -> None:
         check_entrants(self.entrants, self.table_size, least=2)
@@ -132,8 +126,6 @@ class _Bracket:
 
     def _lay_out_round(self, places: BracketPlaces) -> list[list[str]]:
         count = len(places) // self.plan.table_size
-        if self.plan.version == 1:
-            return _lay_out_tables_to_and_fro(places, count)
         return _lay_out_tables([bot for bot in places if bot is not None], count, self.plan.advance)
 
     def _draw_table(self, number: int, at: int, bots: list[str], is_last: bool) -> KnockoutTable:
@@ -161,7 +153,7 @@ class _Bracket:
         return places
 
     def _place_in_next_round(self, table: int, rank: int, tables: int, byes: int) -> int:
-        if self.plan.version < 3 or byes in (0, tables // 2):
+        if byes in (0, tables // 2):
             return _place_by_rank(table, rank, tables)
         return _place_by_seed(table, rank, tables, byes, self.plan.advance)
 
@@ -205,16 +197,6 @@ def _fill_tables(bots: list[str], count: int) -> list[list[str]]:
     for place, bot in enumerate(bots):
         turn, at = divmod(place, count)
         tables[count - 1 - at if turn % 2 or turn == whole else at].append(bot)
-    return tables
-
-
-def _lay_out_tables_to_and_fro(places: BracketPlaces, count: int) -> list[list[str]]:
-    """Lay out the places as version 1 did: the last pass may begin at the first table."""
-    tables: list[list[str]] = [[] for _ in range(count)]
-    for place, bot in enumerate(places):
-        turn, at = divmod(place, count)
-        if bot is not None:
-            tables[count - 1 - at if turn % 2 else at].append(bot)
     return tables
 
 

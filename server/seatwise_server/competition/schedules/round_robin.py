@@ -25,7 +25,7 @@ from seatwise_server.competition.schedules.schedule import (
     ScheduledTable,
     check_entrants,
 )
-from seatwise_server.competition.schedules.seat_balance import BotsBySeat, balance_seats
+from seatwise_server.competition.schedules.seat_balance import BotsBySeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,6 @@ class RoundRobin(FixedSchedule):
     duplicate: Duplicate = Duplicate.TRAVELLING
     seed: str = ""
     """Seeds the draw of the entrants' numbers in the plan."""
-    version: int = 2
-    """1 seats the tables as old seasons did: relations first, and then seats as even as these allow."""
 
     def __post_init__(self) -> None:
         check_entrants(self.entrants, self.table_size)
@@ -75,8 +73,6 @@ def _draw_tables(plan: RoundRobin) -> list[ScheduledTable]:
 
 
 def _seat_tables(plan: RoundRobin, tables: list[BotsBySeat], chance: Random) -> list[BotsBySeat]:
-    if plan.version == 1:
-        return balance_seats(tables, chance)
     # in a rotation every bot has every seat of its table anyway
     return seat_evenly(tables, chance, only_relations=plan.duplicate is Duplicate.ROTATION)
 

@@ -85,12 +85,6 @@ class SeatAssigner:
         for bots in tables:
             self._count_table(bots)
 
-    def assign_seats(self, bots: Sequence[str], chance: Random) -> BotsBySeat:
-        """Return these bots by seat, and count the table. `chance` decides between orders that are equally good."""
-        order = _draw_choice(list(permutations(bots)), self._table_cost, 0.01, chance)
-        self._count_table(order)
-        return order
-
     def assign_best_seats(self, bots: Sequence[Seatable], chance: Random) -> tuple[Seatable, ...]:
         """Return these bots in an order that was the rarest so far, and count the table. `chance` draws one of equals."""
         orders = list(permutations(bots))
@@ -112,11 +106,6 @@ class SeatAssigner:
 
     def _table_cost(self, bots: Sequence[Hashable]) -> int:
         return sum(each.table_cost(bots) for each in self._counts)
-
-
-def balance_seats(tables: Sequence[BotsBySeat], chance: Random) -> list[BotsBySeat]:
-    """Return the same tables, seated so that seats and distances are even over all of them together."""
-    return balance_turns(balance_relations(tables, chance), chance)
 
 
 def balance_relations(

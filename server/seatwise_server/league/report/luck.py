@@ -13,7 +13,6 @@ from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
     DRAWS_PART,
-    PAR_COEFFICIENT,
     PAR_GUESS,
     PLAYOUTS_GUESS,
     CorrectedPoints,
@@ -27,7 +26,6 @@ from seatwise_server.competition.statistics.luck_correction import (
     remaining_variance,
     uncorrected_points,
 )
-from seatwise_server.competition.statistics.luck_correction_version_1 import correct_by_other_tables_version_1
 from seatwise_server.league.par import PAR_BOTS, PLAYOUT_MODULES, draw_luck_of, par_of, playouts_of
 from seatwise_server.league.settings import League
 
@@ -54,12 +52,10 @@ def correct_for_luck(
     """Return the corrections that can be made, the best one last. No coefficient can favour a bot."""
     by_house = _correct_by_house(league, results, records)
     points = by_house.points if by_house else uncorrected_points(results)
-    is_old = league.statistics_version == 1
-    by_other_tables = correct_by_other_tables_version_1 if is_old else correct_by_other_tables
-    travelled = by_other_tables(results, points, _deal_share(league, by_house))
+    travelled = correct_by_other_tables(results, points, _deal_share(league, by_house))
     if travelled.values == points.values:
         return [by_house] if by_house else []
-    what = "scores" if is_old else "scores above what their bots explain"
+    what = "scores above what their bots explain"
     if by_house is None:
         how = f"a part of the other tables' {what} at the same seat of the same deal"
         return [_make_corrected(results, travelled, how)]
@@ -76,7 +72,7 @@ def _correct_by_house(
     results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
     who, where = PAR_BOTS[league.game], "at the same seat of the same deal"
     if not has_playouts(league):
-        part = PAR_COEFFICIENT if league.statistics_version == 1 else fit_par_coefficient(results)
+        part = fit_par_coefficient(results)
         return _make_corrected(
             results, correct_by_par(results, part), f"{part:.2g} of the score of {who} {where}"
         )
@@ -101,7 +97,7 @@ def _draws_of(results: Sequence[LoggedResult], records: Sequence[Mapping[str, An
 
 def has_playouts(league: League) -> bool:
     """Return whether the page of the league corrects by playouts, too."""
-    return league.statistics_version > 2 and league.game in PLAYOUT_MODULES
+    return league.game in PLAYOUT_MODULES
 
 
 def _deal_share(league: League, by_house: Corrected | None) -> float:

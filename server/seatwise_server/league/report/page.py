@@ -78,9 +78,9 @@ def render_report(
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
     due = schedule.due_matches(so_far)
-    is_running = bool(due) and league.statistics_version > 1
+    is_running = bool(due)
     is_last_look = not is_running and not is_anytime_test(schedule)
-    found = _fit_season(league, season, is_last_look=is_last_look) if season.results else None
+    found = _fit_season(season, is_last_look=is_last_look) if season.results else None
     extra = extra_sections(schedule, facts, so_far, due if is_running else ())
     page: str = _load_template().render(
         league=league,
@@ -119,8 +119,8 @@ def render_report(
     return page
 
 
-def _fit_season(league: League, season: Season, *, is_last_look: bool) -> StrengthFit:
-    found = fit_strengths(season.results.values(), has_design_effect=league.statistics_version > 1)
+def _fit_season(season: Season, *, is_last_look: bool) -> StrengthFit:
+    found = fit_strengths(season.results.values())
     return found if is_last_look else found.widen_for_every_look()
 
 

@@ -131,8 +131,6 @@ def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]
 
 
 def _describe_coefficients(facts: Facts) -> str:
-    if facts.league.statistics_version == 1:
-        return "All coefficients were fixed beforehand, on deals that were used for nothing else. The standings use uncorrected points."
     if has_playouts(facts.league):
         return (
             "All parts are fitted to all matches of the season alike. The standings use uncorrected points."
