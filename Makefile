@@ -66,7 +66,6 @@ fast-wheel: setup ## build the wheel of seatwise_fast, the optional compiled rul
 	$(BIN)/python $(FAST)/build_wheel.py
 
 bench: setup ## measure the table of docs/benchmarks.md; also writes bench-results.json (COMPILED=1 measures the compiled build)
-	@$(BIN)/python -c 'import pyspiel' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' || true
 	$(if $(COMPILED),$(MAKE) --no-print-directory compiled-site)
 	$(if $(COMPILED),PYTHONPATH=$(CURDIR)/dist/compiled/site) $(BIN)/python tests/bench/bench.py
 

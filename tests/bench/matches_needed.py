@@ -1,6 +1,6 @@
 """How many matches it takes to tell two bots apart whose true difference is 2 points a match: plain, duplicate, luck-corrected.
 
-    python tests/bench/matches_needed.py [--deals N] [--only WHAT] [--fit | --repeat | --draws]
+    python tests/bench/matches_needed.py [--deals N] [--only WHAT] [--fit]
 
 Everything is played here, by the referee's own rules, with fixed deals. A pair is told apart when a 95 % interval of its
 difference leaves out 0, which it does in four of five seasons of the length given: that is (1.960 + 0.842)² V / 2² matches of
@@ -10,24 +10,21 @@ each of the two, V being the variance of the difference per match. Figures come 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import product
 from random import Random
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from seatwise import Card, MixedMove, View
+from seatwise import Card, View
 from seatwise.bot import BotFactory
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise.samples.greedy import Greedy
-from seatwise.samples.ugo_draws import measure_draw_luck
 from seatwise.samples.ugo_playouts import mean_playout_points
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
@@ -39,7 +36,6 @@ from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
-    DRAWS_PART,
     PAR_COEFFICIENT,
     PAR_GUESS,
     PAR_PRIOR_DEALS,
@@ -69,8 +65,6 @@ Units = Sequence[tuple[float, ...]]
 def bot_of(name: str) -> BotFactory:
     """A sample; with a number behind it, `greedy` that plays so many of a hundred cards at random."""
     kind, _, number = name.partition("-")
-    if kind == "declared":
-        return partial(Declared, int(number))
     if kind != "greedy" or not number:
         return sample(kind)
     return partial(Careless, int(number) / 100)
@@ -84,18 +78,6 @@ class Careless(Greedy):
         if self.chance.random() < self._part:
             return self.chance.choice(view.legal_cards)
         return super().choose(view)
-
-
-class Declared(Greedy):
-    """Plays as `Careless`, but leaves the draw to the referee."""
-
-    def __init__(self, percent: int) -> None:
-        self._percent = percent
-
-    def choose(self, view: View) -> MixedMove:  # type: ignore[override]
-        best, cards = super().choose(view), view.legal_cards
-        sure = (100 - self._percent) * len(cards)
-        return MixedMove([(card, self._percent + sure * (card == best)) for card in cards])
 
 
 def played(deal: str, match: str, names: Sequence[str], lot: str = "") -> tuple[int, ...]:
@@ -120,15 +102,6 @@ def _table(deal: str, match: str, names: Sequence[str], lot: str = "") -> LocalT
         for seat, name in enumerate(names)
     ]
     return LocalTable(setup, players, _failed, lambda value: value)
-
-
-def played_with_draws(
-    deal: str, match: str, names: Sequence[str]
-) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The points by seat, and the luck of the draws that bots left to the referee."""
-    table = _table(deal, match, names)
-    points = table.play_match().points
-    return points, measure_draw_luck(json.loads(table.write_record() or b""))
 
 
 def seed_of(deal: str) -> bytes:
@@ -173,46 +146,6 @@ def head_to_head(
         points = played(deal, f"{deal}/{by}", circle[by:] + circle[:by], deal if is_common else "")
         turned.append(points[seats - by :] + points[: seats - by])
     return par(deal, seats), turned
-
-
-def head_to_head_with_draws(
-    deal: str, pair: tuple[str, str], seats: int
-) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
-    """As `head_to_head`, with the luck of draws beside the points."""
-    circle = (pair[0], pair[1]) if seats == 2 else (pair[0], "greedy", pair[1], "greedy")
-    turned: list[tuple[tuple[float, ...], tuple[float, ...]]] = []
-    for by in range(seats):
-        points, luck = played_with_draws(deal, f"{deal}/{by}", circle[by:] + circle[:by])
-        turned.append((points[seats - by :] + points[: seats - by], luck[seats - by :] + luck[: seats - by]))
-    return turned
-
-
-def with_draws(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoolExecutor) -> list[Row]:
-    """Two bots of which one leaves its chances to the referee."""
-    names = [f"draws/{'-'.join(pair)}/{seats}/{number}" for number in range(deals)]
-    found = list(pool.map(partial(head_to_head_with_draws, pair=pair, seats=seats), names, chunksize=4))
-    other = seats // 2
-    singles = [[points[0] - points[other] for points, _ in turned] for turned in found]
-    lucks = [[luck[0] - luck[other] for _, luck in turned] for turned in found]
-    best = _rotation_slope(singles, lucks)
-    rotated = partial(_mean_of_all, seats)
-    return [
-        Row("same table, plain", needed(_columns(singles), _single)),
-        Row(f"same table, rotation of {seats}", needed(_columns(singles), rotated)),
-        *(
-            Row(
-                f"the same, draws x {part:.2f}",
-                needed(_columns(_lucky(singles, lucks, [part] * seats)), rotated),
-            )
-            for part in (DRAWS_PART, best)
-        ),
-    ]
-
-
-def _rotation_slope(singles: Sequence[Sequence[float]], lucks: Sequence[Sequence[float]]) -> float:
-    """The part of the luck of draws that would suit these rotations best: its slope within the deals."""
-    values, lucky = _flat(singles), _flat(lucks)
-    return _product(values, lucky) / _product(lucky, lucky)
 
 
 def at_one_table(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoolExecutor) -> list[Row]:
@@ -290,36 +223,6 @@ def _single(units: Units) -> float:
 def _mean_of_all(seats: int, units: Units) -> float:
     """That of a deal's mean, per match that it takes."""
     return seats * variance(map(fmean, units))
-
-
-REPEATS = 4
-
-
-def repeated(deal: str, pair: tuple[str, str], seats: int) -> list[list[float]]:
-    """The differences of all rotations of a deal, four times over, with other random numbers of the bots each time."""
-    circle = (pair[0], pair[1]) if seats == 2 else (pair[0], "greedy", pair[1], "greedy")
-    return [
-        [
-            float(points[-by] - points[(seats // 2 - by) % seats])
-            for by in range(seats)
-            for points in [played(deal, f"{deal}/{number}/{by}", circle[by:] + circle[:by])]
-        ]
-        for number in range(REPEATS)
-    ]
-
-
-def chance_of_bots(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoolExecutor) -> None:
-    """What part of plain play's variance is left where the deal is known, and where the bots' own chance is."""
-    names = [f"repeat/{'-'.join(pair)}/{seats}/{number}" for number in range(deals)]
-    found = list(pool.map(partial(repeated, pair=pair, seats=seats), names, chunksize=4))
-    plain = fmean(variance(column) for column in zip(*(row for deal in found for row in deal), strict=True))
-    within = fmean(variance(column) for deal in found for column in zip(*deal, strict=True))
-    of_means = variance(fmean(map(fmean, deal)) for deal in found)
-    own = fmean(variance(map(fmean, deal)) for deal in found) / REPEATS
-    print(
-        f"{' and '.join(pair)}, {seats} seats: given the deal, {within / plain:.2f} of the variance is left"
-    )
-    print(f"  a rotation without the bots' own chance has {seats * (of_means - own) / plain:.3f}", flush=True)
 
 
 # Two bots of a league
@@ -460,7 +363,6 @@ def fit(played_season: Season) -> None:
         print(f"{name}: the deal's part is {share:.2f}, which leaves {left:.2f}")
 
 
-DECLARED = (("greedy", "declared-10"), ("greedy", "declared-30"), ("counting", "declared-10"))
 PAIRS = (("greedy", "greedy-10"), ("greedy", "random"), ("counting", "greedy"))
 
 
@@ -471,10 +373,6 @@ def main() -> None:
     parser.add_argument("--deals", type=int, default=200)
     names = ["-".join(pair) for pair in PAIRS]
     parser.add_argument("--only", choices=[*names, "league"], help="only this pair, or only the league")
-    parser.add_argument(
-        "--draws", action="store_true", help="show what the draws of mixed moves cost and save"
-    )
-    parser.add_argument("--repeat", action="store_true", help="show what the bots' own chance leaves at best")
     parser.add_argument("--fit", action="store_true", help="measure the fixed numbers anew")
     given = parser.parse_args()
     os.nice(5)
@@ -483,19 +381,12 @@ def main() -> None:
             fit(season(given.deals, "fit", pool))
             return
         print(f"UGO!, {given.deals} deals; matches of each bot, with 95 % intervals")
-        if given.draws:
-            for pair, seats in product(DECLARED, (2, 4)):
-                show(f"{' and '.join(pair)}, {seats} seats", with_draws(pair, seats, given.deals, pool))
-            return
         for pair in PAIRS:
             if given.only not in (None, "-".join(pair)):
                 continue
             for seats in (2, 4):
-                if given.repeat:
-                    chance_of_bots(pair, seats, given.deals, pool)
-                    continue
                 show(f"{' and '.join(pair)}, {seats} seats", at_one_table(pair, seats, given.deals, pool))
-        if given.only in (None, "league") and not given.repeat:
+        if given.only in (None, "league"):
             found = season(given.deals, "league", pool)
             part = fit_par_coefficient(found.results)
             left = remaining_variance(found.results, correct_by_par(found.results, part))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
-from processes import Child, child, program
+from processes import child, program
 
 from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc
 
-SDK_PROCESSES = 4
-SDK_BOTS = 16
 SEATS = 4
 
 
@@ -102,63 +98,13 @@ def peer(what: str, command: Sequence[str], seconds: float, count: int, extra: S
             return Window.of(load.hear())
 
 
-def store_calls(seconds: float, count: int, rate: float = 0) -> float:
-    """How often the server awaits Redis for one match, from its pairing to its delivery, in the middle of a load."""
-    with _folder(None) as folder:
-        found = folder / "calls.json"
-        server_args = ("match_server.py", folder / "data", "--calls", found)
-        with child(*server_args, log=folder / "server.log") as server:
-            told = server.hear()
-            what = ("matches", told["address"], "--admin", told["admin"], "--matches", count)
-            _load(folder, *what, *_window(seconds, rate), "--pids", told["pid"])
-        return float(json.loads(found.read_text()))
-
-
-def builders(seconds: float, count: int, data: Path | None = None) -> dict[str, Any]:
-    """Ubongo: what `ubongo_load` has found."""
-    with _server(data, "always") as (folder, told):
-        pids = ("--pids", told["pid"], told["redis"])
-        what = (told["address"], "--admin", told["admin"], "--matches", count, "--seconds", seconds)
-        with child("ubongo_load.py", *what, *pids, log=folder / "load.log") as load:
-            heard: dict[str, Any] = load.hear()
-            return heard
-
-
-def sdk_bots(seconds: float) -> tuple[float, float]:
-    """Durable moves a second by bots of the SDK, and the CPU of a bot for each, in microseconds."""
-    with _server(None, "always") as (folder, told), ExitStack() as stack:
-        tokens = _register(told["address"], told["admin"])
-        bots: list[Child] = []
-        for number in range(SDK_PROCESSES):
-            args = (told["address"], *tokens[number::SDK_PROCESSES], "--seconds", seconds)
-            bots.append(stack.enter_context(child("sdk_bots.py", *args, log=folder / f"bots-{number}.log")))
-        heard = [bot.hear() for bot in bots]
-    rate = sum(each["rate"] for each in heard)
-    return rate, sum(each["rate"] * each["cpu_us"] for each in heard) / max(1.0, rate)
-
-
-def sdk_moves(seconds: float, matches: int, *, by_web_socket: bool = False) -> dict[str, Any]:
-    """One process with four bots of so many matches each, alone on a server: what `sdk_bots` has found."""
+def sdk_bots_us(seconds: float, *, by_websocket: bool = False) -> float:
+    """The CPU of a bot of the SDK for each move, in microseconds: a process with four of them, alone on a server."""
     with _server(None, "always") as (folder, told):
-        tokens = _register(told["address"], told["admin"])[:SEATS]
-        address = told["ws"] if by_web_socket else told["address"]
-        what = (address, *tokens, "--matches", matches, "--seconds", seconds, "--count")
-        with child("sdk_bots.py", *what, log=folder / "bots.log") as bots:
-            heard: dict[str, Any] = bots.hear()
-            return heard
-
-
-def fdatasync_ms(data: Path | None, times: int = 50) -> float:
-    """How long this disk takes to keep 4 kB; the median, without anything of ours."""
-    took = []
-    with _folder(data) as folder, (folder / "file").open("ab", buffering=0) as file:
-        sync = getattr(os, "fdatasync", os.fsync)
-        for _ in range(times):
-            file.write(bytes(4096))
-            began = time.perf_counter()
-            sync(file.fileno())
-            took.append(time.perf_counter() - began)
-    return 1e3 * sorted(took)[times // 2]
+        tokens = _register(told["address"], told["admin"])
+        address = told["ws" if by_websocket else "address"]
+        with child("sdk_bots.py", address, *tokens, "--seconds", seconds, log=folder / "bots.log") as bots:
+            return float(bots.hear()["cpu_us"])
 
 
 @contextmanager
@@ -188,5 +134,5 @@ def _register(address: str, admin: str) -> list[str]:
     with grpc.insecure_channel(address) as channel:
         stub = bot_service_pb2_grpc.BotServiceStub(channel)  # type: ignore[no-untyped-call]  # generated
         metadata = (("authorization", f"Bearer {admin}"),)
-        requests = (bot_service_pb2.RegisterBotRequest(bot=f"sdk-{number}") for number in range(SDK_BOTS))
+        requests = (bot_service_pb2.RegisterBotRequest(bot=f"sdk-{number}") for number in range(SEATS))
         return [str(stub.RegisterBot(request, metadata=metadata).token) for request in requests]

@@ -65,7 +65,6 @@ class Sitter:
 
     def __init__(self, name: str, token: str, lobby: str) -> None:
         self.name = name
-        self.welcomes = 0
         self.asked: dict[str, tuple[int, float]] = {}
         """The matches in which it is to move: in which epoch, and since when."""
         self.epochs: dict[str, int] = {}
@@ -111,8 +110,6 @@ class Sitter:
         call = self._call(self._lobby, "/seatwise.v1.LobbyService/Attend", request, response)
         await call.write(request(max_matches=1000))
         async for said in call:
-            if said.HasField("welcome"):
-                self.welcomes += 1
             if said.HasField("offer"):
                 self._offered(said.offer)
 

@@ -1,10 +1,9 @@
-"""The table: on a terminal by rich, if it is there, else as plain lines; and as JSON."""
+"""The table: as lines for people, and as JSON."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def write(rows: Sequence[Row], file: Path) -> None:
 def show(rows: Sequence[Row]) -> None:
     """For people; a bar that was missed stands out, and is named again at the end."""
     cells = [(row.measure, _figure(row), row.bar or "", _verdict(row)) for row in rows]
-    _table()(("measure", "value", "bar", ""), cells)
+    _print_plain(("measure", "value", "bar", ""), cells)
     missed = [row.measure for row in rows if row.met is False]
     bars = sum(row.met is not None for row in rows)
     print(f"{bars - len(missed)} of {bars} bars are met." + "".join(f"\n{MISSED}: {name}" for name in missed))
@@ -76,30 +75,7 @@ def _verdict(row: Row) -> str:
     return "met" if row.met else MISSED
 
 
-Printer = Callable[[Sequence[str], Sequence[Sequence[str]]], None]
-
-
-def _table() -> Printer:
-    if not sys.stdout.isatty():
-        return _print_plain
-    try:
-        import rich  # noqa: F401
-    except ImportError:
-        return _print_plain
-    return _print_rich
-
-
 def _print_plain(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[column]) for row in (head, *cells)) for column in range(len(head))]
     for row in (head, *cells):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _print_rich(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*head)
-    for row in cells:
-        table.add_row(*row, style="bold red" if row[-1] == MISSED else "")
-    Console().print(table)
