@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from seatwise_server.counts import COUNTS
+from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_errors import HttpRefusal, error_headers, http_status_of, write_error
 
@@ -47,10 +48,10 @@ MOST_CONNECTIONS_OF_ADDRESS = 512
 class OpenConnections:
     """Counts connections, in all and by address."""
 
-    def __init__(self, most: int, trusted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, most: int, proxies: ProxyNetworks) -> None:
+        """`proxies` call for many."""
         self._most = most
-        self._trusted = trusted
-        """Addresses of proxies, which call for many."""
+        self._proxies = proxies
         self._by_address: Counter[str] = Counter()
 
     def count_connection(self, address: str) -> Refusal | None:
@@ -60,7 +61,8 @@ class OpenConnections:
             return Refusal(
                 "SERVER_FULL", f"{self._most} connections are open here; try again soon", retry_after="5"
             )
-        if address not in self._trusted and self._by_address[address] > MOST_CONNECTIONS_OF_ADDRESS:
+        is_many = self._by_address[address] > MOST_CONNECTIONS_OF_ADDRESS
+        if is_many and not self._proxies.has_address(address):
             message = f"{MOST_CONNECTIONS_OF_ADDRESS} connections are open to your address; close one first"
             return Refusal("SERVER_FULL", message, retry_after="5")
         return None

@@ -12,10 +12,10 @@ from email.utils import formatdate
 
 import structlog
 import uvicorn
-from starlette.types import ASGIApp
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.rest.http_port import HTTP_BACKLOG
 from seatwise_server.rest.http_protocol import HTTP_IDLE_S, BoundedHttpProtocol, OpenConnections
 
@@ -29,10 +29,11 @@ class HttpServer:
     """One HTTP port with one application."""
 
     def __init__(self, app: ASGIApp, most_connections: int, trusted_proxies: Collection[str] = ()) -> None:
-        """`trusted_proxies` are the addresses whose X-Forwarded-For says who calls."""
+        """`trusted_proxies` are addresses or networks of proxies, whose X-Forwarded-For says who calls."""
+        proxies = ProxyNetworks(trusted_proxies)
         if trusted_proxies:
-            app = ProxyHeadersMiddleware(app, list(trusted_proxies))  # type: ignore[assignment, arg-type]
-        self._connections = OpenConnections(most_connections, frozenset(trusted_proxies))
+            app = _CallersBehindProxies(app, proxies)
+        self._connections = OpenConnections(most_connections, proxies)
         self._config = uvicorn.Config(
             app, loop="asyncio", http=BoundedHttpProtocol, ws="none", lifespan="off", log_config=None,
             access_log=False, proxy_headers=False, timeout_keep_alive=int(HTTP_IDLE_S),
@@ -75,6 +76,25 @@ class HttpServer:
 
     def _set_date(self) -> None:
         self._state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+
+
+class _CallersBehindProxies:
+    """Tells the application who calls, and how, where a proxy is between. uvicorn's own compares addresses in another way."""
+
+    def __init__(self, app: ASGIApp, proxies: ProxyNetworks) -> None:
+        self._app, self._proxies = app, proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        told: dict[bytes, list[str]] = {b"x-forwarded-for": [], b"x-forwarded-proto": []}
+        for name, value in scope["headers"]:
+            if name in told:
+                told[name].append(value.decode("latin-1").strip())
+        address = scope["client"][0] if scope["client"] else ""
+        if caller := self._proxies.caller_behind(address, told[b"x-forwarded-for"]):
+            scope["client"] = (caller, 0)
+        if told[b"x-forwarded-proto"][-1:] in (["http"], ["https"]) and self._proxies.has_address(address):
+            scope["scheme"] = told[b"x-forwarded-proto"][-1]
+        await self._app(scope, receive, send)
 
 
 class _ToStructlog(logging.Handler):

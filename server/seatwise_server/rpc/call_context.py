@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection
 from typing import Any, TypeAlias
 
@@ -48,18 +47,12 @@ class CallerAddresses:
     def peer_of(self, context: Context) -> str:
         """Returns the address of the caller in the form of gRPC: `ipv4:192.0.2.1:5123`, without the port if a proxy has told it."""
         peer = str(context.peer())
-        if not self._proxies.has_address(address_of_peer(peer)):
+        address = address_of_peer(peer)
+        if not self._proxies.has_address(address):
             return peer
-        for key, value in reversed(tuple(context.invocation_metadata() or ())):
-            if key == "x-forwarded-for":
-                return _peer_of_address(str(value).rpartition(",")[2].strip()) or peer
-        return peer
-
-
-def _peer_of_address(text: str) -> str:
-    """Returns the address in the form of a peer; empty for a text that is none."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return ""
-    return f"ipv4:{address}" if address.version == 4 else f"ipv6:[{address}]"
+        metadata = context.invocation_metadata() or ()
+        forwarded = [str(value) for key, value in metadata if key == "x-forwarded-for"]
+        caller = self._proxies.caller_behind(address, forwarded)
+        if not caller:
+            return peer
+        return f"ipv6:[{caller}]" if ":" in caller else f"ipv4:{caller}"

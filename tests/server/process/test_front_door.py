@@ -159,7 +159,7 @@ async def door(tmp_path_factory, request):
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))
         processes = Fleet(folder, redis.url)
         stack.push_async_callback(processes.stop)
-        http = ("--http-port", "0", "--http-proxy", "127.0.0.1")
+        http = ("--http-port", "0", "--http-proxy", "127.0.0.0/8")
         port = free_port()
         await processes.start(*FRONT, *http, *files)
         for number in (1, 2):
@@ -236,6 +236,54 @@ async def test_the_api_is_there_too(door):
             "POST", "/v1/bots", b"x" * 300_000, {"authorization": "Bearer " + processes.processes[0].token}
         )
         assert (large.status, large.reason) == (413, "REQUEST_TOO_LARGE")
+
+
+async def test_the_pages_are_there_too(door):
+    _, address, folder = door
+    trust = ssl.create_default_context(cafile=str(folder / "ca" / "ca.crt"))
+    async with http_connection(address, tls=trust) as http:
+        style = re.search(rb"/static/[^\"]+", (await http.get("/")).body)
+        assert style
+        for path in ("/matches", "/operators", "/healthz", "/readyz", "/v1/docs", style[0].decode()):
+            assert (await http.get(path)).status == 200, path
+        lost = await http.get("/nothing")
+        assert (lost.status, b"nginx" in lost.body) == (404, False)
+
+
+async def test_every_service_of_grpc_is_there(door):
+    _, address, folder = door
+    credentials = grpc.ssl_channel_credentials((folder / "ca" / "ca.crt").read_bytes())
+    async with grpc.aio.secure_channel(address.removeprefix("https://"), credentials) as channel:
+        assert await channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=SOON_S)
+        assert await channel.unary_unary("/seatwise.v1.GameService/ListGames")(b"", timeout=SOON_S)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await channel.unary_unary("/seatwise.v2.Nothing/Ask")(b"", timeout=SOON_S)
+        assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+@pytest.mark.slow
+async def test_seven_hundred_connections_of_strangers_keep_nobody_out(door):
+    """Each address has at most 32 streams, and all come to the gateway from one proxy that was named as a network."""
+    processes, address, folder = door
+    trust = ssl.create_default_context(cafile=str(folder / "ca" / "ca.crt"))
+    front, port = processes.processes[0], int(address.rpartition(":")[2])
+    async with AsyncExitStack() as stack:
+        admin = await stack.enter_async_context(AsyncClient(front.address, front.token))
+        bots = [(await admin.register_bot(name)).bot for name in ("s1", "s2")]
+        match = await admin.create_match("ugo", bots)
+        for number in range(700):
+            reader, writer = await asyncio.open_connection(
+                "localhost",
+                port,
+                ssl=trust,
+                local_addr=(f"127.0.1.{1 + number // 30}", 0),
+                family=socket.AF_INET,
+            )
+            stack.callback(writer.close)
+            writer.write(f"GET /v1/{match.name}:watch HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+        async with http_connection(address, tls=trust) as http:
+            assert [(await http.get(path)).status for path in ("/v1/games", "/", "/matches")] == [200] * 3
 
 
 async def test_bots_that_reach_nothing_but_https_play_there(door):

@@ -568,6 +568,28 @@ async def test_a_websocket_at_this_port_is_told_where_to_go(http_house: House, p
         assert (await http.get("/v1/games", connection="Upgrade", upgrade="h2c")).status == 200
 
 
+@pytest.mark.parametrize("proxy", ["127.0.0.0/8", "127.1.2.3/8", "127.0.0.1", "::/0"])
+async def test_a_proxy_may_be_named_as_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    """It calls for many, so it has more connections than any other address, and says who calls."""
+    monkeypatch.setattr(http_protocol, "MOST_CONNECTIONS_OF_ADDRESS", 3)
+    monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 1)
+    async with AsyncExitStack() as stack:
+        house = await stack.enter_async_context(own_house(tmp_path, trusted_proxies=(proxy,)))
+        many = [await stack.enter_async_context(house.http()) for _ in range(5)]
+        answers = [answer_in(await many[4].ends())] if proxy == "::/0" else []
+        if not answers:
+            async with dealt(house) as (table, _, _):
+                for number, http in enumerate(many):
+                    await http.send(
+                        "GET", f"/v1/{table.name}:watch", headers={"x-forwarded-for": f"192.0.2.{number}"}
+                    )
+                    answers.append((await http.answer_head())[0])
+                await table.play_out()
+        assert answers == [200] * 5 or [each.status for each in answers] == [429]
+
+
 async def test_only_a_trusted_proxy_says_who_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 1)
     async with AsyncExitStack() as stack:
