@@ -32,6 +32,7 @@ def playing_blocks(
 
     Raises:
         UsageError: A worker process has ended: the bot has ended it, or its file cannot be loaded there.
+        OSError: A worker process cannot write what its bots print.
     """
     pool = _BlockPool(plan, jobs, on_failure)
     try:
@@ -89,6 +90,8 @@ class _BlockPool:
                 "a process that plays the matches has ended: does the bot end its process, or run out of memory? Its last "
                 "lines are above"
             )
+        if fault := answer.get("fault"):
+            raise OSError(*fault, "standard error of the bots")
         for failure in answer["failures"]:
             kind = (failure["bot"], failure["place"])
             if kind not in self._seen:

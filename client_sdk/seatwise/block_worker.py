@@ -7,13 +7,13 @@ standard input closes, so none is left behind when its parent dies.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import Any
 
 from seatwise.cli.decks import use_deck_files
+from seatwise.cli.output import AnswerOutput
 from seatwise.deal_block import BlockPlan, BlockPlayer
 from seatwise.failures import NewFailures
 from seatwise.local import LocalWaiter
@@ -22,7 +22,7 @@ from seatwise.local import LocalWaiter
 def main() -> None:
     """Play until standard input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    answers = take_standard_output()
+    answers = AnswerOutput()
     plan = BlockPlan.from_json(json.loads(sys.stdin.readline()))
     use_deck_files(plan.decks)
     failures = NewFailures()
@@ -30,14 +30,10 @@ def main() -> None:
         player = BlockPlayer(plan, failures, wait)
         for line in sys.stdin:
             told: dict[str, Any] = asdict(player.play_block(int(line)))
-            print(json.dumps({"block": told, "failures": failures.take_new()}), file=answers, flush=True)
-
-
-def take_standard_output() -> TextIO:
-    """Return standard output for the answers. The output of the bots goes to standard error."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return answers
+            if fault := answers.fault:
+                answers.print_line(json.dumps({"fault": [fault.errno, fault.strerror]}))
+                return
+            answers.print_line(json.dumps({"block": told, "failures": failures.take_new()}))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def play(
         seed: Any number, text or bytes. Deals, match names, and the numbers that bots draw from `self.chance` or from
             the module `random` follow from it. Without a seed each series is different.
         options: Options of the game, as in `{"rounds": 1}`. An option that is not named has its default.
-        records: A file to write the records to, one line for each match. An existing file is overwritten.
+        records: A file to write the records to, one line for each match. An existing file is replaced at the end.
         is_rotating: Whether the bots change seats from match to match, through all orders.
         on_match: A function that is called with each match as soon as it is over.
         deal: A deal out of a record, which is played again in every match. The bots then sit as they are given.
@@ -90,7 +90,7 @@ def play(
     played = []
     with ExitStack() as stack:
         wait = stack.enter_context(LocalWaiter())
-        file = stack.enter_context(_open_records(records)) if records is not None else None
+        file = stack.enter_context(_writing_records(records)) if records is not None else None
         failures = Failures()
         stack.callback(failures.close)
         stack.enter_context(restoring_chance())
@@ -238,12 +238,17 @@ def derive_series_key(seed: Seed | None) -> bytes:
     return sha256(b"seatwise.play/1:" + seed).digest()
 
 
-def _open_records(records: str | os.PathLike[str]) -> IO[bytes]:
-    try:
-        return open(records, "wb")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"records: cannot write to {os.fspath(records)}: {reason}") from None
+@contextmanager
+def _writing_records(records: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    from seatwise.cli.output import writing_file
+
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(writing_file(records))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UsageError(f"records: cannot write to {os.fspath(records)}: {reason}") from None
+        yield file
 
 
 @contextmanager

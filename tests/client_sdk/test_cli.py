@@ -129,7 +129,10 @@ def test_how_to_check_records_can_be_typed_as_it_is(capsys: pytest.CaptureFixtur
             "ugo greedy random --records no/out",
             "seatwise play: records: cannot write to no/out: No such file",
         ),
-        ("ugo greedy random --records -", "seatwise play: records: the table goes to standard output"),
+        (
+            "ugo greedy random --records -",
+            "argument --records: the answers go to standard output; name a file",
+        ),
         ("ugo greedy random --recods out", "unrecognized arguments: --recods out"),
     ],
 )
@@ -294,7 +297,7 @@ def test_a_full_disk_is_one_message(folder: Path, line: str) -> None:
     command = f"{sys.executable} -m seatwise {line} {where}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=folder)
     assert done.returncode == 1
-    assert done.stderr.startswith("seatwise: ")
+    assert done.stderr.startswith("seatwise")
     assert done.stderr.endswith("No space left on device\n")
     assert len(done.stderr.splitlines()) == 1
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from doubles.fake_server import FakeServer, Refused, serving
 
-from seatwise import cli
-from seatwise.cli import bot, main, tokens
+from seatwise.cli import main, tokens
 from seatwise.cli.tokens import slug_of
 from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import bot_pb2, bot_service_pb2
@@ -162,20 +162,25 @@ async def test_a_server_that_was_started_just_before_is_waited_for(
     assert len(looked) == 2
 
 
-async def test_when_nobody_reads_the_results_any_more_the_bot_plays_on(
-    server: FakeServer, data: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+async def test_when_the_results_cannot_be_written_the_bot_finishes_its_matches_and_leaves(
+    server: FakeServer, data: Path
 ) -> None:
-    def gone(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr(bot, "print", gone, raising=False)
-    monkeypatch.setattr(cli, "silence_output", lambda: monkeypatch.delattr(bot, "print"))
-    command = await start(server, data, "--json", "--quiet", "--token", "given")
+    """A disk is full, or `| head -1` has gone. A bot that prints loses no move by it."""
+    (data / "mybot.py").write_text(f"import seatwise\n{BOT.replace('return', 'print(1); return')}")
+    line = (
+        f"bot {data / 'mybot.py'}:MyBot --address {server.address} --token given --json --quiet > /dev/full"
+    )
+    command = await asyncio.create_subprocess_shell(
+        f"{sys.executable} -m seatwise {line}", stderr=asyncio.subprocess.PIPE
+    )
     await play_one(server)
-    assert await command == 0
-    told = capfd.readouterr()
-    assert told.err == "the reader of the results has gone; Ctrl-C ends the bot\n"
-    assert "summary" in told.out
+    _, told = await asyncio.wait_for(command.communicate(), 30)
+    assert command.returncode == 1
+    assert told.decode().splitlines() == [
+        "1",
+        "the results cannot be written any more (No space left on device)",
+        "seatwise bot: standard output: No space left on device",
+    ]
 
 
 def test_another_machine_is_never_shown_the_token_of_this_one(

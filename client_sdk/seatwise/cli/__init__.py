@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from seatwise.cli.exit_codes import FAILED, INTERRUPTED, USAGE
+from seatwise.cli.output import open_standard_streams, silence_output
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -50,8 +50,7 @@ SERVER_EXTRA = "pip install '.[server,embedded]' in a clone of the repository"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # closed before the start, as `>&-` does
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as we run
+    open_standard_streams()
     try:
         code = _dispatch_command(arguments)
     except KeyboardInterrupt:
@@ -60,7 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence_output()
         code = FAILED
     except OSError as error:  # a disk that is full, a folder that is gone
-        code = _print_error(f"seatwise: {error}", FAILED)
+        command = "".join(f" {first}" for first in arguments[:1] if first in COMMAND_HELP)
+        where = f"{error.filename}: " if error.filename else ""
+        code = _print_error(f"seatwise{command}: {where}{error.strerror or error}", FAILED)
     return _flush_output(code)
 
 
@@ -95,6 +96,7 @@ def _run_named(name: str, arguments: list[str]) -> int:
 def _call_command(command: Command, arguments: list[str]) -> int:
     from argparse import ArgumentParser
 
+    from seatwise.cli.arguments import refuse_overwriting
     from seatwise.errors import SeatwiseError
 
     parser = ArgumentParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
@@ -102,6 +104,7 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     try:
         parse = parser.parse_intermixed_args if command.mixes_options else parser.parse_args
         args = parse(arguments)
+        refuse_overwriting(args)
         return _run_command(command, args)
     except SystemExit as end:  # argparse has said what was wrong
         return end.code if isinstance(end.code, int) else USAGE
@@ -117,7 +120,7 @@ def _run_command(command: Command, args: Namespace) -> int:
     if not command.shows_answers:
         return command.run(args)
 
-    from seatwise.cli.clean_output import cleaning_output
+    from seatwise.cli.output import cleaning_output
     from seatwise.errors import SeatwiseError
 
     try:
@@ -220,9 +223,4 @@ def _flush_output(code: int) -> int:
     return code
 
 
-def silence_output() -> None:
-    """Drop all further output, because nothing reads it. Without this the interpreter would print an error at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-__all__ = ["main", "silence_output"]
+__all__ = ["main"]

@@ -1,16 +1,106 @@
-"""The types of arguments, for all commands. Each one says what is wrong with a text that it refuses."""
+"""The types of arguments, for all commands. Each one says what is wrong with a text that it refuses.
+
+A file that a command reads is an `InputFile`, and one that it writes is an `OutputFile`. Before a command runs,
+`refuse_overwriting` compares them, so that no output takes the place of an input.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import re
-from argparse import ArgumentTypeError
-from collections.abc import Callable
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from stat import S_ISREG
 
 LAST_PORT = 65535
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 """The letters behind a size in bytes."""
+
+
+class InputFile(str):
+    """A file that the command reads: FILE, or FILE:NAME for a part of it. - is standard input."""
+
+    __slots__ = ()
+
+
+class OutputFile(str):
+    """A file that the command writes, or a folder in which it writes files of these names."""
+
+    names: tuple[str, ...] = ()
+
+
+def parse_bot(text: str) -> str:
+    """Return FILE.py:CLASS as an input. The name of a sample is none."""
+    return InputFile(text) if ":" in text else text
+
+
+def parse_output(text: str) -> OutputFile:
+    """Return a file to write."""
+    if text == "-":
+        raise ArgumentTypeError("the answers go to standard output; name a file, such as /dev/stdout")
+    return OutputFile(text)
+
+
+def output_folder_parser(*names: str) -> Callable[[str], OutputFile]:
+    """Return a parser of a folder in which files of these names are written."""
+
+    def parse(text: str) -> OutputFile:
+        folder = OutputFile(text)
+        folder.names = names
+        return folder
+
+    return parse
+
+
+def refuse_overwriting(args: Namespace) -> None:
+    """Raise `UsageError` if the command would write to a file that it reads, by whatever name. No file is opened."""
+    from seatwise.bot_errors import UsageError
+
+    given = [
+        (name, each)
+        for name, value in vars(args).items()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    inputs = [
+        (each, read) for _, each in given if isinstance(each, InputFile) for read in _states_of_input(each)
+    ]
+    if hasattr(args, "tls_ca"):
+        from seatwise.link.security import CA_VARIABLE, CERT_VARIABLE, KEY_VARIABLE
+
+        named = [os.environ.get(variable, "") for variable in (CA_VARIABLE, CERT_VARIABLE, KEY_VARIABLE)]
+        inputs += [(InputFile(each), read) for each in named for read in _states_of_input(each)]
+    for name, each in given:
+        for path in _paths_of_output(each) if isinstance(each, OutputFile) else ():
+            written = _state_of_file(path)
+            source = next(
+                (source for source, read in inputs if written and os.path.samestat(read, written)), None
+            )
+            if source is not None:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} {each}: it would overwrite a file that this command reads ({source}); "
+                    "nothing was written. Name another file"
+                )
+
+
+def _states_of_input(text: str) -> Iterator[os.stat_result]:
+    for path in (0,) if text == "-" else (text, text.rpartition(":")[0]):
+        if state := _state_of_file(path):
+            yield state
+
+
+def _paths_of_output(output: OutputFile) -> list[str]:
+    return [os.path.join(output, name) for name in output.names] or [output]
+
+
+def _state_of_file(path: str | int) -> os.stat_result | None:
+    """Return what identifies a file, whatever links lead to it; `None` if there is none that could be lost."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return state if S_ISREG(state.st_mode) else None
 
 
 def parse_count(text: str) -> int:

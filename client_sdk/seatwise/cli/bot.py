@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from seatwise.cli.arguments import parse_bot, parse_output
 from seatwise.cli.command import Command
+from seatwise.cli.output import AnswerOutput, answering
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
@@ -26,6 +30,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
         "bot",
+        type=parse_bot,
         help="FILE.py:CLASS, or the name of a sample of the game, such as random; `seatwise games` lists them",
     )
     parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
@@ -53,6 +58,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--front-door", action="store_true", help="reach all referees through --address")
     parser.add_argument(
         "--times",
+        type=parse_output,
         metavar="FILE",
         help="append the time that each answer took, by the bot's own clock, to this file",
     )
@@ -62,7 +68,12 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Play until told to stop."""
+    """Play until told to stop. When its output cannot be written any more, the bot finishes its matches and leaves."""
+    with answering(on_fault=lambda: os.kill(os.getpid(), signal.SIGINT)) as answers:
+        return _play_until_stopped(args, answers)
+
+
+def _play_until_stopped(args: Namespace, answers: AnswerOutput) -> int:
     from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
     from seatwise.cli.load import load_bot
     from seatwise.kits import DEFAULT_GAME
@@ -71,9 +82,10 @@ def run(args: Namespace) -> int:
     log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
     factory = load_bot(args.bot, args.game)
     with _logging_times(args.times):
-        summary = _play_bot(args, factory)
+        summary = _play_bot(args, factory, answers)
+    answers.raise_fault()
     if args.json:
-        print(json.dumps({"summary": summary.to_json()}), flush=True)
+        answers.print_line(json.dumps({"summary": summary.to_json()}))
     return 1 if summary.left else 0
 
 
@@ -91,7 +103,7 @@ def _logging_times(file: str | None) -> Iterator[None]:
         yield
 
 
-def _play_bot(args: Namespace, factory: BotFactory) -> Summary:
+def _play_bot(args: Namespace, factory: BotFactory, answers: AnswerOutput) -> Summary:
     from seatwise.remote import run as play
 
     return play(
@@ -102,7 +114,7 @@ def _play_bot(args: Namespace, factory: BotFactory) -> Summary:
         queues=() if args.no_queue else args.queue,
         max_matches=args.max_matches,
         matches=args.matches,
-        on_result=_print_json if args.json else None,
+        on_result=partial(_print_json, answers) if args.json else None,
         front_door=args.front_door,
         **security_of(args),
     )
@@ -117,7 +129,7 @@ def _own_token(args: Namespace) -> str:
     )
 
 
-def _print_json(result: Result) -> None:
+def _print_json(answers: AnswerOutput, result: Result) -> None:
     own = result.seat
     told: dict[str, Any] = {"match": result.match, "seat": own, "void_reason": result.void_reason or None}
     if not result.is_void:
@@ -126,18 +138,11 @@ def _print_json(result: Result) -> None:
             "ranks": list(result.ranks),
             "endings": [str(ending) for ending in result.endings],
         }
-    _print_line(told)
-
-
-def _print_line(told: dict[str, Any]) -> None:
-    """Print a line of JSON. If nothing reads the output any more, as after `| head -1`, the bot plays on."""
-    from seatwise.cli import silence_output
-
     try:
-        print(json.dumps(told), flush=True)
-    except BrokenPipeError:
-        silence_output()
-        logging.getLogger("seatwise").warning("the reader of the results has gone; Ctrl-C ends the bot")
+        answers.print_line(json.dumps(told))
+    except OSError as error:  # nothing reads the output any more, as after `| head -1`, or the disk is full
+        logging.getLogger("seatwise").warning("the results cannot be written any more (%s)", error.strerror)
+        answers.note_fault(error)
 
 
 # Messages, line by line

@@ -14,7 +14,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
 from seatwise.cli.arguments import parse_count, parse_game_option, parse_span
 from seatwise.cli.command import Command
-from seatwise.cli.progress import PROGRESS_EVERY_S, import_rich
+from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 
 if TYPE_CHECKING:
     from seatwise.comparison import Comparison, RunningComparison
@@ -70,19 +70,29 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Compare, and print the verdict."""
+    with answering() as answers:
+        return _compare(arguments, answers)
+
+
+def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
     from seatwise.comparison import StopRule, compare_versions
 
     plan = _make_plan(arguments)
     rule = StopRule(margin=arguments.margin, most_matches=arguments.matches)
     jobs = arguments.jobs or os.cpu_count() or 1
-    with _show_progress(rule.most_matches, is_quiet=arguments.json) as on_block:
+    with _show_progress(rule.most_matches, is_quiet=arguments.json) as show:
+
+        def on_block(running: RunningComparison) -> None:
+            answers.raise_fault()
+            show(running)
+
         found = compare_versions(plan, rule, jobs, on_block, _print_failure)
     if arguments.json:
         from json import dumps
 
-        print(dumps(found.to_json() | {"seed": plan.seed}, indent=2))
+        answers.print_line(dumps(found.to_json() | {"seed": plan.seed}, indent=2))
     else:
-        print(describe_comparison(found, plan))
+        answers.print_line(describe_comparison(found, plan))
     return 0
 
 

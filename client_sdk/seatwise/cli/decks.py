@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 def add_to(parser: ArgumentParser) -> None:
     """Add the argument `deck`, a list."""
+    from seatwise.cli.arguments import InputFile
+
     parser.add_argument(
-        "--deck", action="append", default=[], metavar="FILE",
+        "--deck", action="append", default=[], type=InputFile, metavar="FILE",
         help="file with your own deck, for a game with decks; may be repeated. A match uses the deck that its option `deck` names",
     )  # fmt: skip
 

@@ -7,13 +7,12 @@ import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
-from seatwise.cli.arguments import parse_count, parse_span
+from seatwise.cli.arguments import InputFile, parse_count, parse_output, parse_span
 from seatwise.cli.command import Command
-from seatwise.cli.progress import import_rich
+from seatwise.cli.output import import_rich
 from seatwise.error_groups import first_error
 
 if TYPE_CHECKING:
@@ -63,11 +62,14 @@ def configure(parser: ArgumentParser) -> None:
         help="checks at once (default: one for each core, four at most)",
     )
     parser.add_argument("--long", action="store_true", help="look at the memory over 100 matches, too")
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the report as JUnit XML, too")
+    parser.add_argument(
+        "--junit", type=parse_output, metavar="FILE", help="write the report as JUnit XML, too"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "command", nargs=REMAINDER, metavar="-- COMMAND", help="the command that starts the bot"
-    )
+        "command", nargs=REMAINDER, type=InputFile, metavar="-- COMMAND",
+        help="the command that starts the bot",
+    )  # fmt: skip
 
 
 def run(arguments: Namespace) -> int:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
-from seatwise.cli.arguments import parse_count, parse_game_option
+from seatwise.cli.arguments import InputFile, parse_bot, parse_count, parse_game_option, parse_output
 from seatwise.cli.command import Command, program_name
-from seatwise.cli.progress import PROGRESS_EVERY_S, import_rich
+from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
@@ -38,7 +38,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("game", metavar="GAME", help="name of the game; `seatwise games` lists all")
-    parser.add_argument("bots", metavar="BOT", nargs="*", help="one bot for each seat")
+    parser.add_argument("bots", metavar="BOT", nargs="*", type=parse_bot, help="one bot for each seat")
     parser.add_argument(
         "--matches", type=parse_count, default=1, metavar="N", help="number of matches (default: 1)"
     )
@@ -46,8 +46,9 @@ def configure(parser: ArgumentParser) -> None:
         "--seed", metavar="SEED", help="a text or number; the same seed gives the same matches"
     )
     parser.add_argument(
-        "--records", metavar="FILE", help="write the record of each match to this file, one a line"
-    )
+        "--records", type=parse_output, metavar="FILE",
+        help="write the record of each match to this file, one a line",
+    )  # fmt: skip
     parser.add_argument(
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
@@ -67,7 +68,7 @@ def _add_recorded(parser: ArgumentParser) -> None:
         "a recorded deal again", "the bots sit in the seats in which they are named"
     )
     group.add_argument(
-        "--from", dest="record", metavar="RECORD",
+        "--from", dest="record", type=InputFile, metavar="RECORD",
         help="play this deal: FILE, FILE:MATCH, or matches/MATCH of the server at --address",
     )  # fmt: skip
     group.add_argument(
@@ -115,28 +116,37 @@ def _find_record(arguments: Namespace) -> str | bytes:
 
 def run(arguments: Namespace) -> int:
     """Play, and print the table. Returns 1 if no match counts."""
+    with answering() as answers:
+        return _play_series(arguments, answers)
+
+
+def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
     from seatwise.local import play
 
-    if arguments.records == "-":
-        raise UsageError("records: the table goes to standard output; name a file, such as /dev/stdout")
     decks.use_deck_files(arguments.deck)
     deal = _find_deal(arguments)
-    with show_progress(arguments.matches, is_quiet=arguments.json) as on_match:
+    with show_progress(arguments.matches, is_quiet=arguments.json) as advance:
+
+        def on_match(match: object) -> None:
+            answers.raise_fault()
+            if advance:
+                advance(match)
+
         results = play(
             arguments.bots,
             game=arguments.game,
             matches=arguments.matches,
             seed=arguments.seed,
             options=dict(arguments.option),
-            records=arguments.records,
+            records=arguments.records and answers.path_of(arguments.records),
             on_match=on_match,
             deal=deal,
             times=arguments.time,
         )
     if arguments.json:
-        _print_json(results)
+        _print_json(results, answers)
     else:
-        _print_table(results, arguments)
+        _print_table(results, arguments, answers)
     return 1 if all(each.void_reason for each in results) and arguments.to_move is None else 0
 
 
@@ -176,10 +186,10 @@ class _Lines:
             print(f"{self._played} of {self._matches} matches", file=sys.stderr, flush=True)
 
 
-def _print_table(results: Results, arguments: Namespace) -> None:
-    rich = import_rich() if sys.stdout.isatty() else None
+def _print_table(results: Results, arguments: Namespace, answers: AnswerOutput) -> None:
+    rich = import_rich() if answers.stream.isatty() else None
     if rich is None:
-        print(results)
+        answers.print_line(str(results))
     else:
         heading, *rows = results.rows()
         table = rich.Table()
@@ -189,21 +199,23 @@ def _print_table(results: Results, arguments: Namespace) -> None:
             )
         for row in rows:
             table.add_row(*row)
-        rich.Console().print(table)
+        rich.Console(file=answers.stream).print(table)
     voided = [each.void_reason for each in results if each.void_reason]
     if voided:
-        print(f"{len(voided)} of {len(results)} matches were voided: {', '.join(sorted(set(voided)))}")
+        answers.print_line(
+            f"{len(voided)} of {len(results)} matches were voided: {', '.join(sorted(set(voided)))}"
+        )
     if arguments.records is not None:
         kept = len(results) - len(voided)
         check = "".join(f" --deck {quote(deck)}" for deck in arguments.deck)
         check = f"{program_name()} verify {quote(arguments.records)}{check}"
-        print(f"{kept} records in {arguments.records}; check them: {check}")
+        answers.print_line(f"{kept} records in {arguments.records}; check them: {check}")
 
 
-def _print_json(results: Results) -> None:
+def _print_json(results: Results, answers: AnswerOutput) -> None:
     from json import dumps
 
-    print(dumps(results.to_json(), indent=2))
+    answers.print_line(dumps(results.to_json(), indent=2))
 
 
 COMMAND = Command("play", "play matches on this machine, without a server", configure, run)

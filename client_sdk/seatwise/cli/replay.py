@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from seatwise.cli import decks
-from seatwise.cli.arguments import parse_count_or_zero
+from seatwise.cli.arguments import InputFile, parse_count_or_zero, parse_output
 from seatwise.cli.command import Command
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("file", metavar="FILE", help="file of records, or a season bundle")
+    parser.add_argument("file", type=InputFile, metavar="FILE", help="file of records, or a season bundle")
     parser.add_argument("match", metavar="MATCH", nargs="?", default="", help="match, if FILE has several")
     parser.add_argument("--at", type=parse_count_or_zero, metavar="STEP", help="step to begin with, from 0")
     parser.add_argument(
@@ -38,8 +38,9 @@ def configure(parser: ArgumentParser) -> None:
         "--hint", action="store_true", help="say what the strongest sample bot would play in each position"
     )
     parser.add_argument(
-        "--html", metavar="OUT", help="write the match as a page to this file, and show nothing"
-    )
+        "--html", type=parse_output, metavar="OUT",
+        help="write the match as a page to this file, and show nothing",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the positions as JSON")
     decks.add_to(parser)
 
@@ -100,13 +101,14 @@ def _check_step(replay: MatchReplay, step: int | None) -> None:
 
 
 def _write_page(replay: MatchReplay, path: str) -> int:
-    from pathlib import Path
-
     from seatwise.bot_errors import UsageError
+    from seatwise.cli.output import writing_file
     from seatwise.replay.page import render_page
 
+    page = render_page(replay).encode()
     try:
-        Path(path).write_text(render_page(replay), encoding="utf-8")
+        with writing_file(path) as file:
+            file.write(page)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
     last = len(replay.frames) - 1

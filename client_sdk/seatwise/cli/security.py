@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from seatwise.cli.arguments import InputFile
+
 if TYPE_CHECKING:
     from seatwise.link.security import SecurityOptions
 
@@ -22,13 +24,19 @@ def add_security_arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--tls-ca",
+        type=InputFile,
         metavar="FILE",
         help="the CAs to trust, as PEM (default: $SEATWISE_TLS_CA, or the public ones)",
     )
     group.add_argument(
-        "--tls-cert", metavar="FILE", help="a client certificate, as PEM (default: $SEATWISE_TLS_CERT)"
+        "--tls-cert",
+        type=InputFile,
+        metavar="FILE",
+        help="a client certificate, as PEM (default: $SEATWISE_TLS_CERT)",
     )
-    group.add_argument("--tls-key", metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)")
+    group.add_argument(
+        "--tls-key", type=InputFile, metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)"
+    )
 
 
 def security_of(args: Namespace) -> SecurityOptions:

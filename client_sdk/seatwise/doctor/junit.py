@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from seatwise.bot_errors import UsageError
+from seatwise.cli.output import writing_file
 from seatwise.doctor.doctor import CheckOutcome, CheckResult, DoctorReport
 
 
-def write_junit(report: DoctorReport, file: Path) -> None:
+def write_junit(report: DoctorReport, file: str) -> None:
     """Write the report. Raises `UsageError` if the file cannot be written."""
     try:
-        file.write_bytes(junit_of(report))
+        with writing_file(file) as out:
+            out.write(junit_of(report))
     except OSError as error:
         raise UsageError(f"--junit {file}: {error.strerror}") from None
 

@@ -20,6 +20,7 @@ from google.protobuf.json_format import MessageToDict
 from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command, program_name
+from seatwise.cli.output import writing_file
 from seatwise.client import Client
 from seatwise.errors import SeatwiseError
 from seatwise.kits import DEFAULT_GAME, KITS, OWN_KITS
@@ -59,8 +60,8 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--records",
-        type=Path,
-        default=Path("demo-records.jsonl"),
+        type=arguments.parse_output,
+        default="demo-records.jsonl",
         metavar="FILE",
         help="file for the records (default: %(default)s)",
     )
@@ -116,10 +117,10 @@ def _wait_for_ctrl_c(pages: str) -> None:
         signal.pause()
 
 
-def _check_writable(records: Path) -> None:
+def _check_writable(records: str) -> None:
     """Raise `UsageError` if the file cannot be written: before the matches are played, not after."""
     try:
-        records.open("a").close()
+        Path(records).open("a").close()
     except OSError as error:
         raise UsageError(f"--records {records}: {error.strerror}") from None
 
@@ -248,7 +249,8 @@ class _Ladder:
 def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], args: Namespace) -> int:
     from seatwise_referee.verify import verify_lines
 
-    args.records.write_text("".join(f"{record}\n" for record in records))
+    with writing_file(args.records) as file:
+        file.writelines(f"{record}\n".encode() for record in records)
     faults = [
         verdict.fault for verdict in verify_lines(record.encode() for record in records) if verdict.fault
     ]

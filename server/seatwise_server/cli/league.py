@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import decks
-from seatwise.cli.arguments import parse_count
+from seatwise.cli.arguments import InputFile, output_folder_parser, parse_count
 from seatwise.cli.command import Command
 from seatwise.cli.exit_codes import FAILED, INTERRUPTED
 from seatwise.cli.security import add_security_arguments, security_of
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from seatwise_server.league.season import SeasonRun
 
 GOES_ON = "Finished matches are kept; run the same command again to continue."
-DEFAULT_RESULTS = Path("league-results")
+DEFAULT_RESULTS = "league-results"
+parse_results = output_folder_parser(
+    "season.jsonl",
+    "season.bundle",
+    "report.html",
+    "standings.json",
+    "standings.csv",
+    "results.csv",
+    "crosstable.csv",
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -42,7 +51,9 @@ def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 
 def _configure_run(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="LEAGUE.TOML", help="the league file; see docs/league.md")
+    parser.add_argument(
+        "file", type=InputFile, metavar="LEAGUE.TOML", help="the league file; see docs/league.md"
+    )
     parser.add_argument(
         "--address", metavar="HOST:PORT", help="a running server (default: start one for this league)"
     )
@@ -50,7 +61,7 @@ def _configure_run(parser: ArgumentParser) -> None:
         "--token", help=f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)"
     )
     parser.add_argument(
-        "--results", type=Path, default=DEFAULT_RESULTS, metavar="FOLDER",
+        "--results", type=parse_results, default=DEFAULT_RESULTS, metavar="FOLDER",
         help="folder for everything that the league writes (default: %(default)s)",
     )  # fmt: skip
     add_security_arguments(parser)
@@ -82,7 +93,7 @@ def _configure_reinstate(parser: ArgumentParser) -> None:
 def _add_results(parser: ArgumentParser) -> None:
     parser.add_argument(
         "results",
-        type=Path,
+        type=parse_results,
         nargs="?",
         default=DEFAULT_RESULTS,
         metavar="FOLDER",
@@ -109,14 +120,14 @@ def _run_league(args: Namespace) -> int:
     from seatwise_server.league.progress import show_progress
 
     decks.use_deck_files(args.deck)
-    league = read_league(args.file)
+    league = read_league(Path(args.file))
     try:
         with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
             where = season.LeagueServer(
                 args.address or "", _read_token(args), decks_of_ours, security_of(args)
             )
-            played = asyncio.run(season.play_league(league, args.results, where, screen))
+            played = asyncio.run(season.play_league(league, Path(args.results), where, screen))
     except TemporaryError as error:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
@@ -149,7 +160,7 @@ def _report_season(args: Namespace) -> int:
 def _reinstate_entrant(args: Namespace) -> int:
     from seatwise_server.league.reinstating import reinstate_entrant
 
-    reinstate_entrant(args.results, args.entrant, args.why)
+    reinstate_entrant(Path(args.results), args.entrant, args.why)
     print(f"The next `seatwise league run` starts {args.entrant} again; its lost matches stay lost")
     return 0
 
@@ -160,7 +171,8 @@ def _publish_season(args: Namespace) -> None:
     from seatwise_server.league.publishing import publish_season
     from seatwise_server.league.table import column_heads, row_cells
 
-    published = publish_season(args.results)
+    results = Path(args.results)
+    published = publish_season(results)
     standings = published.standings
     if args.json:
         print(json.dumps(standings | {"digest": published.digest or None}, indent=2))
@@ -171,10 +183,10 @@ def _publish_season(args: Namespace) -> None:
         print(f"Results withheld until their deals are over: {withheld}")
     if published.verdict:
         print(published.verdict)
-    print(f"The page is {args.results / 'report.html'}")
+    print(f"The page is {results / 'report.html'}")
     if published.digest:
         print(
-            f"Anyone can check the season: seatwise verify {args.results / 'season.bundle'} --chain {published.digest}"
+            f"Anyone can check the season: seatwise verify {results / 'season.bundle'} --chain {published.digest}"
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from seatwise.cli.clean_output import uncleaned_output
+from seatwise.cli.output import uncleaned_output
 from seatwise.server_text import clean_text
 from seatwise.v1 import bot_pb2
 

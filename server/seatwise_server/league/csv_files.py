@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seatwise.cli.output import writing_file
 from seatwise_server.competition.standings.crosstable import build_crosstable
 from seatwise_server.league.season_log import Season
 
@@ -37,7 +39,7 @@ def _crosstable_rows(season: Season) -> Iterable[Sequence[Any]]:
 
 
 def _write_table(path: Path, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with writing_file(path) as out, io.TextIOWrapper(out, newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(heads)
         writer.writerows(rows)

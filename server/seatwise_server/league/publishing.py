@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.bot_errors import UsageError
+from seatwise.cli.output import writing_file
 from seatwise_server.league import season_log, time_reports
 from seatwise_server.league.bundle import format_json, write_season_bundle
 from seatwise_server.league.csv_files import write_csv
@@ -38,15 +39,20 @@ def publish_season(folder: Path) -> PublishedSeason:
     standings = standings_of(league, season.results, voids)
     if withheld := len(complete.results) - len(season.results):
         standings |= {"withheld": withheld}
-    (folder / "standings.json").write_text(format_json(standings))
+    _write(folder / "standings.json", format_json(standings))
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
     digest = write_season_bundle(folder, league, season, standings) if is_over(schedule, complete) else ""
     reports = time_reports.read_time_reports(folder / "logs", league)
     last_write = datetime.fromtimestamp(season_log.log_path(folder).stat().st_mtime, UTC)
     page = render_report(league, season, schedule, standings, digest, reports, last_write)
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    _write(folder / "report.html", page)
     return PublishedSeason(standings, digest, describe_verdict(league, standings))
+
+
+def _write(path: Path, text: str) -> None:
+    with writing_file(path) as file:
+        file.write(text.encode())
 
 
 def league_in(folder: Path, settings: dict[str, Any]) -> League:

@@ -15,8 +15,8 @@ from dataclasses import replace
 from queue import SimpleQueue
 from threading import Thread
 
-from seatwise.block_worker import take_standard_output
 from seatwise.cli.decks import use_deck_files
+from seatwise.cli.output import AnswerOutput
 from seatwise.failures import NewFailures
 from seatwise.local import LocalWaiter
 from seatwise_server.league.local_match import LocalMatches, LocalSeason, scheduled_from_json
@@ -25,7 +25,7 @@ from seatwise_server.league.local_match import LocalMatches, LocalSeason, schedu
 def main() -> None:
     """Play until standard input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    answers = take_standard_output()
+    answers = AnswerOutput()
     lines = _read_lines()
     season = LocalSeason.from_json(json.loads(next(lines)))
     use_deck_files(season.decks)
@@ -35,7 +35,8 @@ def main() -> None:
         for line in lines:
             outcome = matches.play_match(scheduled_from_json(json.loads(line)))
             outcome = replace(outcome, failures=tuple(failures.take_new()))
-            print(json.dumps(outcome.to_json()), file=answers, flush=True)
+            answers.raise_fault()
+            answers.print_line(json.dumps(outcome.to_json()))
 
 
 def _read_lines() -> Iterator[str]:

@@ -1,0 +1,238 @@
+"""Output of commands: answers, apart from the prints of bots; progress; files that are replaced in one step."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
+from typing import IO, Any, TextIO, cast
+
+PROGRESS_EVERY_S = 5.0
+"""Without a terminal, the time between two lines of progress, in seconds."""
+
+_HARMLESS = "\n\t"
+
+
+def import_rich() -> Any:
+    """Return the parts of rich that commands use; `None` if it is not installed."""
+    from types import SimpleNamespace
+
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+        from rich.table import Table
+    except ModuleNotFoundError:
+        return None
+    return SimpleNamespace(Console=Console, Progress=Progress, Table=Table)
+
+
+# Standard output
+
+
+class AnswerOutput:
+    """The standard output of a command that runs the code of others. Only the command's own answers go there.
+
+    From its making on, whatever bots and their processes print goes to standard error. A fault of standard error is
+    kept in `fault` and never reaches a bot, because it would cost the bot a move.
+    """
+
+    def __init__(self, on_fault: Callable[[], None] | None = None) -> None:
+        """Create it. `on_fault` is called once, at the first fault, in whatever thread has met it."""
+        self._on_fault = on_fault
+        self._before = sys.stdout, sys.stderr
+        self.stream: TextIO = sys.stdout
+        """For the answers."""
+        self.fault: OSError | None = None
+        """The first fault of the output, which the command raises between two matches."""
+        self._has_descriptor = _is_descriptor_1(sys.stdout)
+        if self._has_descriptor:
+            sys.stdout.flush()
+            self.stream = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+            os.dup2(2, 1)
+            cast("io.TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
+        prints = sys.stdout if self._has_descriptor else sys.stderr
+        sys.stdout = cast("TextIO", _FaultlessOutput(prints, self))
+        sys.stderr = cast("TextIO", _FaultlessOutput(sys.stderr, self))
+
+    def restore(self) -> None:
+        """Let callers in this process print as before. Standard output stays apart: bots may print until the process ends."""
+        sys.stdout, sys.stderr = self._before
+
+    def note_fault(self, error: OSError) -> None:
+        """Keep the first fault."""
+        if self.fault is None:
+            self.fault = error
+            if self._on_fault:
+                self._on_fault()
+
+    def print_line(self, text: str) -> None:
+        """Print a line of the answers. Raises `OSError`, which names standard output."""
+        try:
+            print(text, file=self.stream, flush=True)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, "standard output") from None
+
+    def raise_fault(self) -> None:
+        """Raise the first fault of the output, if there was one."""
+        if self.fault:
+            raise self.fault
+
+    def path_of(self, path: str) -> str:
+        """Return a path that opens the same file. The names of standard output now mean standard error."""
+        is_ours = self._has_descriptor and path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+        return f"/dev/fd/{self.stream.fileno()}" if is_ours else path
+
+
+def _is_descriptor_1(stream: TextIO) -> bool:
+    """Return whether it is the standard output of the process, and no stand-in of a test."""
+    try:
+        return stream.fileno() == 1
+    except (OSError, ValueError):
+        return False
+
+
+class _FaultlessOutput:
+    """A stream that keeps its faults from who writes to it."""
+
+    def __init__(self, stream: Any, answers: AnswerOutput) -> None:
+        self._stream = stream
+        self._answers = answers
+
+    def write(self, text: Any) -> int:
+        """Write, or drop the text if it cannot be written."""
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._answers.note_fault(error)
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Flush, or drop what cannot be written."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._answers.note_fault(error)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._stream, name)
+        return _FaultlessOutput(found, self._answers) if name in ("buffer", "raw") else found
+
+
+@contextmanager
+def answering(on_fault: Callable[[], None] | None = None) -> Iterator[AnswerOutput]:
+    """Keep standard output for the answers of the command, as long as the context lasts."""
+    answers = AnswerOutput(on_fault)
+    try:
+        yield answers
+    finally:
+        answers.restore()
+
+
+def open_standard_streams() -> None:
+    """Open those of the three standard streams that were closed before the start, as `>&-` does, on nothing.
+
+    Otherwise the next file that is opened would take the place of one, and be written to.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115  # for as long as we run
+
+
+def silence_output() -> None:
+    """Drop all further output, because nothing reads it. Without this the interpreter would print an error at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# Texts of a server
+
+
+class CleanOutput:
+    """A stream of text that writes a question mark for each control character, except line feeds and tabs.
+
+    A terminal would obey the control characters of a server.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        """The stream below, for a program that writes colours itself and cleans its own texts."""
+
+    def write(self, text: str) -> int:
+        """Write the text."""
+        if not text.isprintable():
+            text = "".join(letter if letter.isprintable() or letter in _HARMLESS else "?" for letter in text)
+        return self.stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def cleaning_output() -> Iterator[None]:
+    """Clean all that is printed as long as the context lasts."""
+    with redirect_stdout(cast("TextIO", CleanOutput(sys.stdout))):
+        yield
+
+
+def uncleaned_output() -> TextIO:
+    """Return the standard output as it is without `cleaning_output`."""
+    output: Any = sys.stdout
+    return output.stream if isinstance(output, CleanOutput) else output
+
+
+# Files
+
+
+@contextmanager
+def writing_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file to write. If there is one, it is replaced in one step at the end, and stays as it was after an error.
+
+    An interrupt is no error: what was written until then is kept. Raises `OSError`, which names the file.
+    """
+    name = os.fspath(path)
+    target = Path(os.path.realpath(name))
+    if name.startswith(("/dev/", "/proc/")) or not target.is_file() or not os.access(target.parent, os.W_OK):
+        with io.BufferedWriter(_NamedFile(name, name)) as file:
+            yield file
+        return
+    with target.open("ab"):  # a file that may not be written is not replaced either
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with io.BufferedWriter(_NamedFile(os.fspath(draft), name)) as file:
+            draft.chmod(target.stat().st_mode & 0o7777)
+            try:
+                yield file
+            except KeyboardInterrupt:
+                file.close()
+                draft.replace(target)
+                raise
+        draft.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+
+
+class _NamedFile(io.FileIO):
+    """A file whose faults name it as the user did."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(path, "wb")
+        self._told_name = name
+
+    def write(self, data: Any) -> int:
+        """Write what there is room for."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._told_name) from None

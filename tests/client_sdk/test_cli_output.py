@@ -1,0 +1,183 @@
+"""The files and the standard output of commands: no output destroys an input, and what bots print is no answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import seatwise
+from seatwise.cli import main
+from seatwise.cli.output import writing_file
+
+LOUD = """
+import atexit, os, seatwise, sys
+print("imported")
+atexit.register(print, "the end")
+class Loud(seatwise.Bot):
+    def choose(self, view):
+        print("thinking", flush=True)
+        sys.stdout.buffer.write(b"bytes")
+        print("hm", file=sys.stderr)
+        os.system("echo from a child")
+        os.system("printf raw >&1")
+        return view.legal_cards[0]
+"""
+BOT = "import seatwise\nclass MyBot(seatwise.Bot):\n def choose(self, view): return view.legal_cards[0]\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two records, bots, and other spellings of the same files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "loud.py").write_text(LOUD)
+    (tmp_path / "mine.py").write_text(BOT)
+    seatwise.play(["greedy", "random"], matches=2, seed=7, records="a.jsonl")
+    for name in ("a.jsonl", "mine.py"):
+        (tmp_path / f"link-{name}").symlink_to(name)
+        (tmp_path / f"hard-{name}").hardlink_to(name)
+    return tmp_path
+
+
+def run(line: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        f"{sys.executable} -m seatwise {line}",
+        shell=True,
+        text=True,
+        capture_output=True,
+        timeout=100,
+        **options,
+    )  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("spelling", ["", "./", "link-", "hard-"])
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("replay a.jsonl MATCH --html", "a.jsonl"),
+        ("play ugo greedy random --from a.jsonl:MATCH --records", "a.jsonl"),
+        ("play ugo greedy random --from a.jsonl --records", "a.jsonl"),
+        ("play ugo greedy mine.py:MyBot --records", "mine.py"),
+        ("play ugo greedy random --deck mine.py --records", "mine.py"),
+        ("bot mine.py:MyBot --token t --times", "mine.py"),
+        ("bot greedy --token t --tls-ca mine.py --times", "mine.py"),
+        ("doctor -- seatwise bot mine.py:MyBot --junit", "mine.py"),
+        ("league run mine.py --results", "mine.py"),
+    ],
+)
+def test_an_output_that_is_an_input_is_refused_before_anything_is_opened(
+    capsys: pytest.CaptureFixture[str], folder: Path, line: str, file: str, spelling: str
+) -> None:
+    match = json.loads((folder / "a.jsonl").read_text().splitlines()[0])["match"]
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    words = [*line.replace("MATCH", match.partition("/")[2]).split(), f"{spelling}{file}"]
+    if words[0] == "doctor":  # the command comes last
+        words = [words[0], *words[-2:], *words[1:-2]]
+    if words[0] == "league":
+        (folder / "results").mkdir()
+        (folder / "results" / "report.html").hardlink_to(folder / "mine.py")
+        before[folder / "results"], words[-1] = b"", "results"
+    assert main(words) == 2
+    assert "it would overwrite a file that this command reads" in capsys.readouterr().err
+    assert {path: b"" if path.is_dir() else path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_file_of_standard_input_is_an_input(folder: Path) -> None:
+    before = (folder / "a.jsonl").read_bytes()
+    assert run("replay - --html a.jsonl < a.jsonl").returncode == 2
+    assert (folder / "a.jsonl").read_bytes() == before
+
+
+def test_a_file_with_the_name_of_a_sample_is_no_input() -> None:
+    for _ in range(2):
+        assert main(["play", "ugo", "greedy", "random", "--records", "greedy"]) == 0
+
+
+def test_a_file_is_replaced_in_one_step_and_only_without_an_error(folder: Path) -> None:
+    (folder / "a.jsonl").chmod(0o640)
+    with suppress(ValueError), writing_file("link-a.jsonl") as file:
+        file.write(b"half")
+        raise ValueError
+    assert (folder / "a.jsonl").read_bytes().startswith(b"{")
+    with writing_file("link-a.jsonl") as file:
+        file.write(b"whole")
+        assert (folder / "a.jsonl").read_bytes().startswith(b"{")
+    assert ((folder / "a.jsonl").read_bytes(), (folder / "link-a.jsonl").is_symlink()) == (b"whole", True)
+    assert (folder / "a.jsonl").stat().st_mode & 0o777 == 0o640
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "line", ["play ugo loud.py:Loud random", "compare loud.py:Loud random --matches 4 --jobs 1"]
+)
+def test_what_bots_print_is_no_part_of_the_answer(line: str) -> None:
+    done = run(f"{line} --seed 7 --json")
+    assert json.loads(done.stdout)
+    for text in ("imported", "thinking", "bytes", "hm", "from a child", "raw", "the end"):
+        assert text in done.stderr
+
+
+def test_records_on_standard_output_are_records_only() -> None:
+    done = run("play ugo loud.py:Loud random --seed 7 --matches 2 --records /dev/stdout --json")
+    assert [json.loads(line)["game"] for line in done.stdout.splitlines()[:2]] == ["ugo", "ugo"]
+    assert json.loads("".join(done.stdout.splitlines()[2:]))["matches"] == 2
+
+
+@pytest.mark.parametrize("where", ["| head -1", "2>&1 | head -1", "2> /dev/full", "2>&-", "> /dev/full 2>&1"])
+def test_a_fault_of_the_output_ends_the_command_and_costs_no_move(folder: Path, where: str) -> None:
+    line = "play ugo loud.py:Loud random --seed 7 --matches 3 --records"
+    assert run(f"{line} whole.jsonl").returncode == 0
+    done = run(f"{line} part.jsonl {where}", executable="/bin/bash")
+    part, whole = (
+        [
+            (each["outcome"]["points"], each["entries"][-1]["endings"])
+            for each in map(json.loads, (folder / name).read_text().splitlines())
+        ]
+        for name in ("part.jsonl", "whole.jsonl")
+    )
+    assert part == whole[: len(part)]
+    assert "Traceback" not in done.stderr
+    if "full" in where or "2>&1 |" in where:
+        assert len(part) < 3 or "> /dev/full 2>&1" in where
+
+
+def test_a_worker_that_cannot_write_ends_the_comparison() -> None:
+    done = run("compare loud.py:Loud random --matches 40 --jobs 1 --json 2> /dev/full")
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_every_option_with_a_file_says_whether_it_is_read_or_written() -> None:
+    """So that `refuse_overwriting` knows it. These need no such word: what they name is not replaced."""
+    from argparse import ArgumentParser
+
+    from seatwise.cli import COMMAND_HELP, _find_command
+    from seatwise.cli.arguments import InputFile
+
+    untold = set()
+    for name in COMMAND_HELP:
+        command = _find_command(name)
+        assert command
+        parser = ArgumentParser()
+        command.configure(parser)
+        parsers = [parser]
+        for each in parsers:
+            for action in each._actions:
+                parsers += list(action.choices.values()) if isinstance(action.choices, dict) else []
+                takes_path = action.metavar in ("FILE", "FOLDER", "OUT", "LEAGUE.TOML") or action.type is Path
+                is_told = (
+                    action.type is InputFile
+                    or getattr(action.type, "__module__", "") == "seatwise.cli.arguments"
+                )
+                if takes_path and not is_told:
+                    untold.add((name, action.dest))
+    assert untold == {
+        ("ctl", "ca"), ("ctl", "into"), ("ctl", "token"), ("mcp", "bearer_file"), ("serve", "data"), ("serve", "tls_cert"),
+        ("serve", "tls_client_ca"), ("serve", "tls_key"), ("verify", "file"), ("league", "file"),
+    }  # fmt: skip
+    assert os.path.exists("a.jsonl")
