@@ -82,6 +82,32 @@ def test_a_folder_without_a_season_log_holds_no_league(tmp_path):
         season_log.read_season(tmp_path)
 
 
+LOST: dict[str, tuple[str, int, str]] = {
+    "a result": ("result", 0, "line 4 is result 2, where result 1 is due: a line is missing"),
+    "a record": ("record", 1, "and the line of its record is missing"),
+    "a draw": ("draw", 1, "is a result of round 2, and the line of its draw is missing"),
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_the_line_after_a_lost_one_is_named_and_nothing_is_written(tmp_path, kind):
+    what, place, expected = LOST[kind]
+    league = league_of(tables="local") if what != "draw" else league_of(format="swiss", rounds=2)
+    played(tmp_path, league).close()
+    file = tmp_path / "season.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lost = [line for line in lines if line.startswith(f'{{"kind": "{what}"'.encode())][place]
+    damaged = b"".join(line for line in lines if line != lost) + b'{"kind'  # and a line that was cut off
+    file.write_bytes(damaged)
+    for read in (
+        lambda: season_log.read_season(tmp_path),
+        lambda: season_log.open_season_log(tmp_path, league, NAME),
+    ):
+        with pytest.raises(UsageError, match=expected):
+            read()
+    assert file.read_bytes() == damaged
+
+
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "zeros": (bytes(4096), "line 2 is no JSON object"),
     "nothing": (b"", "line 2 is no JSON object"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from seatwise.bot_errors import UsageError
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.league.settings import League, OtherVersion, check_versions
+from seatwise_server.league.settings import LOCAL_TABLES, League, OtherVersion, check_versions
 
 SEASON_LOG_FORMAT = "seatwise.league/1"
 
@@ -206,11 +207,10 @@ def _lock_file(file: IO[bytes], folder: Path) -> None:
 def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str) -> Season:
     file.seek(0)
     text = file.read()
-    whole = text[: text.rfind(b"\n") + 1]
-    if len(whole) < len(text):  # the process died while it wrote a line, which was never acknowledged
-        file.truncate(len(whole))
-    lines = list(_parse_lines(whole, folder))
+    whole = len(text[: text.rfind(b"\n") + 1])
+    lines = list(_parse_lines(text, folder))
     if not lines:
+        file.truncate(whole)
         return _begin_season(file, league, new_name)
     try:
         check_versions(lines[0].get("settings", {}))
@@ -218,7 +218,10 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
         raise UsageError(f"{log_path(folder)}: {other}") from None
     if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0].get("settings") != league.to_json():
         raise UsageError(_explain_other_league(folder, lines[0], league))
-    return _replay_lines(lines, folder)
+    season = _replay_lines(lines, folder)
+    if whole < len(text):  # the process died while it wrote a line, which was never acknowledged
+        file.truncate(whole)
+    return season
 
 
 def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
@@ -228,17 +231,45 @@ def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
 
 
 def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
-    """Return the season that these lines tell. Raises `UsageError` for the first that tells nothing."""
+    """Return the season that these lines tell. Raises `UsageError` for the first that tells nothing, or does not fit the others."""
     number = 1
+    places: dict[str, int] = {}
     try:
         season = Season(lines[0]["league"])
-        entrants = len(lines[0]["settings"]["entrants"])
+        settings = lines[0]["settings"]
         for line in lines[1:]:
             number += 1
-            _add_line(season, line, entrants)
+            if why := _find_gap(season, line, settings):
+                raise _make_line_error(folder, number, why)
+            _add_line(season, line, len(settings["entrants"]))
+            if line["kind"] == "result":
+                places[line["match"]] = number
     except (KeyError, TypeError, ValueError) as error:
         raise _make_line_error(folder, number, f"is no event of a season: {error!r:.200}") from None
+    if settings.get("tables") == LOCAL_TABLES:  # a server gives a record again
+        for match, place in places.items():
+            if match not in season.records:
+                raise _make_line_error(
+                    folder, place, f"is the result of {match}, and the line of its record is missing"
+                )
     return season
+
+
+def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Return why this line does not follow those before it, as after a line was lost; empty if it does."""
+    if line["kind"] != "result":
+        return ""
+    due = len(season.results) + 1
+    if line["seq"] != due:
+        return (
+            f"is result {line['seq']!r:.20}, where result {due} is due: a line is missing, or is there twice"
+        )
+    if line["table"] in season.results:
+        return f"is a second result of {line['table']}"
+    round_number = re.match(r"r(\d+)-", line["table"])
+    if settings.get("format") == "swiss" and round_number and int(round_number[1]) not in season.draws:
+        return f"is a result of round {round_number[1]}, and the line of its draw is missing"
+    return ""
 
 
 def _add_line(season: Season, line: dict[str, Any], entrants: int) -> None:
