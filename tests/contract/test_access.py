@@ -16,10 +16,9 @@ from starlette.requests import Request
 from seatwise import v1
 from seatwise_server.rest.endpoints import endpoint_of
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.proto_comments import read_comments
 from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
 from seatwise_server.services import api
-from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
+from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation, operations_of, snake_case
 from seatwise_server.store import Store
@@ -42,14 +41,6 @@ def operations() -> dict[str, Operation]:
 
 def test_the_table_of_rights_names_every_method_of_the_protos_and_no_other() -> None:
     assert set(ACCESS) == set(METHODS)
-
-
-def test_the_comment_of_each_method_or_of_its_service_names_the_scope_that_the_method_needs() -> None:
-    comments = read_comments()
-    for method, access in ACCESS.items():
-        own = comments[METHODS[method].full_name]
-        told = own if "scope" in own else comments[METHODS[method].containing_service.full_name]
-        assert access not in SCOPES_OF_PEOPLE or f"the scope {access.value}" in told, method
 
 
 def test_every_method_is_an_operation_or_a_stream_of_a_bot() -> None:

@@ -9,6 +9,7 @@ from google.protobuf import descriptor_pool
 
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute
+from seatwise_server.services.declarations import method_rules
 
 HTTP_ATTENDANCE_PATH = "/v1/attendance"
 HTTP_PLAY_PATH = "/v1/play"
@@ -33,7 +34,10 @@ class BotRoute:
 
 def _route_of(method: str, verb: str, path: str) -> HttpRoute:
     body = WHOLE_BODY if verb == "POST" else NO_BODY
-    return HttpRoute(descriptor_pool.Default().FindMethodByName(method), verb, path, body, "", "", path)
+    reasons = method_rules()[method].reasons
+    return HttpRoute(
+        descriptor_pool.Default().FindMethodByName(method), verb, path, body, "", "", path, reasons
+    )
 
 
 READ_ATTENDANCE = BotRoute(

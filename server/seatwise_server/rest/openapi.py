@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from functools import cache
 from typing import Any, cast
 
@@ -13,9 +12,9 @@ from seatwise_server.rest.bot_routes import BOT_ROUTES, BotRoute
 from seatwise_server.rest.openapi_errors import ErrorResponses, error_schema
 from seatwise_server.rest.openapi_examples import ID_EXAMPLES, example_of_message
 from seatwise_server.rest.openapi_schemas import ID_PATTERNS, SchemaRegistry
-from seatwise_server.rest.proto_comments import first_sentence, is_required, read_comments
 from seatwise_server.rest.routes import HTTP_ROUTES, NO_BODY, WHOLE_BODY, HttpRoute
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
+from seatwise_server.services.declarations import first_sentence, read_comments, rule_of_field
 
 Json = dict[str, Any]
 
@@ -121,7 +120,7 @@ class _DocumentWriter:
         return {"paths": paths, "components": components}
 
     def _operation(self, route: HttpRoute) -> Json:
-        comment = re.sub(r" Admin\.", "", read_comments()[route.method.full_name])
+        comment = read_comments()[route.method.full_name]
         access = ACCESS[route.operation]
         return {
             "operationId": route.method.name[:1].lower() + route.method.name[1:],
@@ -186,7 +185,7 @@ def _query_parameter(field: FieldDescriptor) -> Json:
     return {
         "name": field.json_name,
         "in": "query",
-        "required": is_required(field),
+        "required": rule_of_field(field).is_required,
         "description": comment,
         "schema": schema,
     }

@@ -21,27 +21,6 @@ EVERY_CALL = (
     "SERVER_STOPPING",
 )
 """The reasons for which any call may be refused."""
-OWN_REASONS = {
-    "Attend": ("NOT_FOUND", "RELAY_LOST"),
-    "CreateAccessToken": ("ALREADY_EXISTS", "NOT_FOUND"),
-    "CreateLadder": ("ALREADY_EXISTS", "NOT_FOUND"),
-    "CreateLeague": ("ALREADY_EXISTS",),
-    "CreateOwner": ("ALREADY_EXISTS", "ISSUER_UNAVAILABLE", "QUOTA_EXCEEDED"),
-    "CreateMatch": ("ALREADY_EXISTS", "NOT_FOUND", "SET_OVER"),
-    "GetRecord": ("MATCH_NOT_OVER", "MATCH_VOIDED", "SET_RUNNING"),
-    "ListMatches": ("NOT_FOUND",),
-    "Play": ("RELAY_LOST",),
-    "RegisterBot": ("ALREADY_EXISTS", "NOT_FOUND", "QUOTA_EXCEEDED"),
-    "ReinstateBot": ("QUOTA_EXCEEDED",),
-    "RevokeAccessToken": ("QUOTA_EXCEEDED",),
-    "RevokeToken": ("QUOTA_EXCEEDED",),
-    "RotateAccessToken": ("QUOTA_EXCEEDED",),
-    "RotateToken": ("QUOTA_EXCEEDED",),
-    "SetBotKind": ("QUOTA_EXCEEDED",),
-    "WatchMatch": ("QUOTA_EXCEEDED", "SET_RUNNING"),
-}
-"""The reasons for which only this method is refused."""
-
 HTTP_REASONS = {
     406: "NOT_ACCEPTABLE",
     408: "REQUEST_TIMEOUT",
@@ -86,7 +65,7 @@ _MESSAGES = {
 
 def reasons_of(route: HttpRoute) -> list[str]:
     """Lists the reasons for which a call of this route may be refused, in the order of `REASONS`."""
-    reasons = {*EVERY_CALL, *OWN_REASONS.get(route.method.name, ())}
+    reasons = {*EVERY_CALL, *route.own_reasons}
     if ACCESS[route.operation] is not Access.PUBLIC:
         reasons |= {"TOKEN_MISSING", "NOT_ALLOWED"}
     if ACCESS[route.operation] in SCOPES_OF_PEOPLE | SCOPES_OF_BOTS:

@@ -14,7 +14,7 @@ from seatwise.kits import DEFAULT_GAME
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.journal import canonical_json
 from seatwise_server.league.settings import Entrant, League
-from seatwise_server.rest.proto_comments import is_required, read_comments
+from seatwise_server.services.declarations import rule_of_field
 
 ID_EXAMPLES = {
     "bot": "lowest",
@@ -43,7 +43,6 @@ _LEAGUE = League(
     options={"rounds": 1},
     time=default_time_control(DEFAULT_GAME),
 )
-_RESOURCE = re.compile(r"[a-z]+/\{[a-z{}/]+\}")
 _BY_TYPE: dict[int, Any] = {
     FieldDescriptor.TYPE_BOOL: False,
     FieldDescriptor.TYPE_STRING: "",
@@ -108,7 +107,7 @@ def example_of_message(type_: Descriptor, *, is_input: bool, without: str = "") 
         for field in type_.fields
         if field.name != without
         and (field.containing_oneof is None or field.name in chosen)
-        and (not is_input or is_required(field) or field.name in _SHOWN_IN_REQUESTS)
+        and (not is_input or rule_of_field(field).is_required or field.name in _SHOWN_IN_REQUESTS)
     }
 
 
@@ -124,8 +123,8 @@ def _example_of_field(field: FieldDescriptor, *, is_input: bool) -> Any:
 
 def example_of_value(field: FieldDescriptor) -> Any:
     """Returns an example of the JSON value of a field that is no message."""
-    if found := _RESOURCE.search(read_comments().get(field.full_name, "")):
-        name = example_of_name(found[0])
+    if formats := rule_of_field(field).formats:
+        name = example_of_name(formats[0])
         others = [name.replace("lowest", "house-greedy")] if field.name == "bots" else []
         return [name, *others] if field.is_repeated else name
     example = None if field.enum_type is not None else _BY_NAME.get(field.name)

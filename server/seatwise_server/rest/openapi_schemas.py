@@ -1,18 +1,18 @@
 """Messages and enums of the protos as JSON schemas.
 
-A field's comment says what its type cannot: "Format: games/{game}" is a pattern, "1 to 1000" a range, "at most 64 printable
-characters" a length. "Required" and "Output only" become the keywords of JSON schema.
+The rules of fields (proto/seatwise/api/v1/annotations.proto) become patterns, ranges and lengths.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from seatwise.codec.json_values import JSON_VALUE
-from seatwise_server.rest.proto_comments import is_output_only, is_required, read_comments
+from seatwise_server.services.declarations import FieldRule, read_comments, rule_of_field
 
 Schema = dict[str, Any]
 
@@ -47,10 +47,6 @@ ID_PATTERNS = {
 }
 """The pattern of each variable part of a resource name."""
 
-_FORMAT = re.compile(r"\b(?:Format:|or) ([a-z]+/\{[a-z{}/]+\})")
-_RANGE = re.compile(r"(?<![0-9] )(-?[0-9]+) to ([0-9]+)\b")
-_LONGEST = re.compile(r"\bat most ([0-9]+)(?: printable characters|,)")
-
 
 class SchemaRegistry:
     """The schemas of one document, under the names by which they refer to each other."""
@@ -78,13 +74,13 @@ class SchemaRegistry:
     def message_schema(self, type_: Descriptor, *, is_input: bool, without: str = "") -> Schema:
         """Returns the schema of a message, without one of its fields if one is named.
 
-        A response always has the fields without presence. A request needs only those whose comment says "Required".
+        A response always has the fields without presence. A request needs only those that the proto declares as required.
         """
         fields = [field for field in type_.fields if field.name != without]
         required = [
             field.json_name
             for field in fields
-            if (is_required(field) if is_input else not field.has_presence)
+            if (rule_of_field(field).is_required if is_input else not field.has_presence)
         ]
         return {
             "type": "object",
@@ -102,7 +98,7 @@ class SchemaRegistry:
             schema = {"type": "object", "additionalProperties": schema}
         elif field.is_repeated:
             schema = {"type": "array", "items": schema}
-        if is_input and is_output_only(field):
+        if is_input and rule_of_field(field).is_output_only:
             schema["readOnly"] = True
         return {**schema, **_description_of(field)}
 
@@ -116,9 +112,8 @@ class SchemaRegistry:
             )
         if value.enum_type is not None:
             return self.refer_to(value.enum_type)
-        comment = read_comments().get(field.full_name, "")
-        is_optional = is_input and not field.is_repeated and not is_required(field)
-        return _scalar_schema(value, comment, may_be_empty=is_optional or "empty" in comment.lower())
+        is_optional = is_input and not field.is_repeated and not rule_of_field(field).is_required
+        return _scalar_schema(value, rule_of_field(field), may_be_empty=is_optional)
 
 
 def schema_name(type_: Descriptor | EnumDescriptor) -> str:
@@ -149,24 +144,21 @@ def _enum_schema(type_: EnumDescriptor) -> Schema:
     }
 
 
-def _scalar_schema(field: FieldDescriptor, comment: str, *, may_be_empty: bool) -> Schema:
+def _scalar_schema(field: FieldDescriptor, rule: FieldRule, *, may_be_empty: bool) -> Schema:
     """Returns the schema of a scalar. A text that a request leaves out is read as the empty text."""
     schema = dict(_SCALARS[field.type])
-    if schema["type"] == "integer" and (found := _RANGE.search(comment)):
-        schema["minimum"], schema["maximum"] = int(found[1]), int(found[2])
-    if field.type == FieldDescriptor.TYPE_STRING:
-        schema |= _text_limits(comment, may_be_empty=may_be_empty)
+    if schema["type"] == "integer":
+        schema |= {} if rule.least is None else {"minimum": rule.least}
+        schema |= {} if rule.most is None else {"maximum": rule.most}
+    if field.type == FieldDescriptor.TYPE_STRING and rule.formats:
+        schema["pattern"] = resource_pattern(rule.formats, may_be_empty=may_be_empty or rule.may_be_empty)
+    elif field.type == FieldDescriptor.TYPE_STRING:
+        schema |= {"maxLength": rule.max_length} if rule.max_length else {}
+        schema |= {"minLength": 1} if rule.is_required else {}
     return schema
 
 
-def _text_limits(comment: str, *, may_be_empty: bool) -> Schema:
-    if formats := _FORMAT.findall(comment):
-        return {"pattern": resource_pattern(formats, may_be_empty=may_be_empty)}
-    limits: Schema = {"maxLength": int(longest[1])} if (longest := _LONGEST.search(comment)) else {}
-    return limits | ({"minLength": 1} if "Required" in comment else {})
-
-
-def resource_pattern(formats: list[str], *, may_be_empty: bool = False) -> str:
+def resource_pattern(formats: Sequence[str], *, may_be_empty: bool = False) -> str:
     """Returns the pattern of a resource name from its formats, as in ["ladders/{ladder}", "leagues/{league}"]."""
     forms = [re.sub(r"\{([a-z]+)\}", lambda found: ID_PATTERNS[found[1]], each) for each in formats]
     return f"^({'|'.join(forms)}){'?' if may_be_empty else ''}$"

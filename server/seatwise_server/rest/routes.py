@@ -1,8 +1,4 @@
-"""Which URL is which method: the one table, in the syntax of google.api.http.
-
-The protos have no annotations, so that a bot needs no more than grpcio and protobuf. A method that is not in the table has
-no URL; tests/contract/test_rest_routes.py compares the table with the protos.
-"""
+"""Which URL is which method, as the protos declare it in the syntax of google.api.http."""
 
 from __future__ import annotations
 
@@ -23,78 +19,19 @@ from seatwise.v1 import (  # noqa: F401
     match_service_pb2,
     owner_service_pb2,
 )
+from seatwise_server.services.declarations import MethodRule, method_rules
 
 NO_BODY = ""
 WHOLE_BODY = "*"
 """The body is the request, except the field that the path holds."""
 
-# Method, verb, template, body. `{name=matches/*}` puts this part of the path into the field `name` of the request. A body of
-# `ladder` goes into the field `ladder`. Without a body, fields that the path does not hold are query parameters.
-_TABLE = """
-GameService.ListGames              GET    /v1/games
-GameService.GetGame                GET    /v1/{name=games/*}
-
-BotService.RegisterBot             POST   /v1/bots                                    *
-BotService.ListBots                GET    /v1/bots
-BotService.GetBot                  GET    /v1/{name=bots/*/versions/*}
-BotService.ListOpponents           GET    /v1/{name=bots/*/versions/*}/opponents
-BotService.DeleteBot               DELETE /v1/{name=bots/*/versions/*}
-BotService.RotateToken             POST   /v1/{name=bots/*/versions/*}:rotateToken    *
-BotService.RevokeToken             POST   /v1/{name=bots/*/versions/*}:revokeToken    *
-BotService.SetBotKind              POST   /v1/{name=bots/*/versions/*}:setKind        *
-
-MatchService.CreateMatch           POST   /v1/matches                                 *
-MatchService.ListMatches           GET    /v1/matches
-MatchService.GetMatch              GET    /v1/{name=matches/*}
-MatchService.GetRecord             GET    /v1/{name=matches/*}/record
-MatchService.WatchMatch            GET    /v1/{name=matches/*}:watch
-MatchService.AbortMatch            POST   /v1/{name=matches/*}:abort                  *
-MatchService.GetDealSet            GET    /v1/{name=sets/*}
-MatchService.CloseDealSet          POST   /v1/{name=sets/*}:close                     *
-
-LadderService.CreateLadder         POST   /v1/ladders                                 ladder
-LadderService.ListLadders          GET    /v1/ladders
-LadderService.GetLadder            GET    /v1/{name=ladders/*}
-LadderService.ListStandings        GET    /v1/{ladder=ladders/*}/standings
-LadderService.ListStandingsHistory GET    /v1/{ladder=ladders/*}/standingsHistory
-LadderService.ListLadderResults    GET    /v1/{ladder=ladders/*}/results
-LadderService.ReinstateBot         POST   /v1/{ladder=ladders/*}:reinstateBot         *
-
-LeagueService.CreateLeague         POST   /v1/leagues                                 league
-LeagueService.ListLeagues          GET    /v1/leagues
-LeagueService.GetLeague            GET    /v1/{name=leagues/*}
-LeagueService.ListLeagueStandings  GET    /v1/{league=leagues/*}/standings
-LeagueService.ListLeagueResults    GET    /v1/{league=leagues/*}/results
-
-AdminService.ListReferees          GET    /v1/referees
-AdminService.DrainReferee          POST   /v1/{name=referees/*}:drain                 *
-AdminService.ListLiveMatches       GET    /v1/matches:live
-AdminService.ListLeases            GET    /v1/leases
-AdminService.VoidMatch             POST   /v1/{name=matches/*}:void                   *
-AdminService.ForgiveNoShows        POST   /v1/{bot=bots/*/versions/*}:forgiveNoShows  *
-AdminService.CheckMatches          POST   /v1/matches:check                           *
-
-AccessService.CreateAccessToken    POST   /v1/tokens                                  *
-AccessService.ListAccessTokens     GET    /v1/tokens
-AccessService.RotateAccessToken    POST   /v1/{name=tokens/*}:rotate                  *
-AccessService.RevokeAccessToken    POST   /v1/{name=tokens/*}:revoke                  *
-AccessService.ListAuditEntries     GET    /v1/auditEntries
-AccessService.EraseOwner           POST   /v1/bots:eraseOwner                         *
-
-OwnerService.CreateInvite          POST   /v1/invites                                 *
-OwnerService.ListInvites           GET    /v1/invites
-OwnerService.RevokeInvite          POST   /v1/{name=invites/*}:revoke                 *
-OwnerService.CreateOwner           POST   /v1/owners                                  *
-OwnerService.GetOwner              GET    /v1/{name=owners/*}
-OwnerService.SetOwnerQuotas        POST   /v1/{name=owners/*}:setQuotas               *
-"""
 _VARIABLE = re.compile(r"\{(\w+)=([^}]+)\}")
 _IRREGULAR_SINGULARS = {"matches": "match"}
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """One line of the table."""
+    """The URL of one method."""
 
     method: MethodDescriptor
     verb: str
@@ -109,6 +46,8 @@ class HttpRoute:
     """The form of the value of `path_field`: bots/*/versions/*."""
     path: str
     """As OpenAPI has it: /v1/bots/{bot}/versions/{version}."""
+    own_reasons: tuple[str, ...]
+    """The reasons for which only this method is refused."""
 
     @property
     def operation(self) -> str:
@@ -145,13 +84,12 @@ class HttpRoute:
         return "/".join(next(remaining) if part == "*" else part for part in self.name_pattern.split("/"))
 
 
-def _parse_line(line: str) -> HttpRoute:
-    called, verb, template, *body = line.split()
-    variable = _VARIABLE.search(template)
+def _route_of(method: MethodDescriptor, rule: MethodRule) -> HttpRoute:
+    variable = _VARIABLE.search(rule.template)
     field, pattern = variable.groups() if variable else ("", "")
-    path = template.replace(variable[0], _with_parameters(pattern)) if variable else template
-    method = descriptor_pool.Default().FindMethodByName(f"seatwise.v1.{called}")
-    return HttpRoute(method, verb, template, body[0] if body else NO_BODY, field, pattern, path)
+    path = rule.template.replace(variable[0], _with_parameters(pattern)) if variable else rule.template
+    body = rule.body or (WHOLE_BODY if rule.verb == "POST" else NO_BODY)
+    return HttpRoute(method, rule.verb, rule.template, body, field, pattern, path, rule.reasons)
 
 
 def _with_parameters(pattern: str) -> str:
@@ -166,4 +104,8 @@ def _singular_of(collection: str) -> str:
     return _IRREGULAR_SINGULARS.get(collection, collection.removesuffix("s"))
 
 
-HTTP_ROUTES = tuple(_parse_line(line) for line in _TABLE.splitlines() if line)
+HTTP_ROUTES = tuple(
+    _route_of(descriptor_pool.Default().FindMethodByName(name), rule)
+    for name, rule in method_rules().items()
+    if rule.verb
+)

@@ -1,9 +1,11 @@
-"""The right that each method needs: the one table that every door uses."""
+"""The right that each method needs, as the protos declare it: every door asks this table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+
+from seatwise_server.services.declarations import method_rules
 
 
 class Access(Enum):
@@ -55,94 +57,18 @@ def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
     return frozenset(scopes)
 
 
+def _name_of_call(method: str) -> str:
+    """Returns the name of a method as gRPC calls it: seatwise.v1.MatchService.GetMatch is /seatwise.v1.MatchService/GetMatch."""
+    service, _, name = method.rpartition(".")
+    return f"/{service}/{name}"
+
+
 ATTEND_METHOD = "/seatwise.v1.LobbyService/Attend"
 PLAY_METHOD = "/seatwise.v1.PlayService/Play"
 """The two methods with streams in both directions. Each door serves them in its own way."""
 
-_BY_SERVICE: dict[str, dict[str, Access]] = {
-    "LobbyService": {"Attend": Access.ATTEND},
-    "PlayService": {"Play": Access.PLAY},
-    "AccessService": {
-        "CreateAccessToken": Access.ADMIN,
-        "ListAccessTokens": Access.ADMIN,
-        "RotateAccessToken": Access.ADMIN,
-        "RevokeAccessToken": Access.ADMIN,
-        "ListAuditEntries": Access.ADMIN,
-        "EraseOwner": Access.ADMIN,
-    },
-    "AdminService": {
-        "ListReferees": Access.READ,
-        "ListLiveMatches": Access.READ,
-        "ListLeases": Access.READ,
-        "DrainReferee": Access.OPERATE,
-        "VoidMatch": Access.OPERATE,
-        "ForgiveNoShows": Access.OPERATE,
-        "CheckMatches": Access.OPERATE,
-    },
-    "MatchService": {
-        "CreateMatch": Access.OPERATE,
-        "GetMatch": Access.PUBLIC,
-        "ListMatches": Access.PUBLIC,
-        "GetRecord": Access.PUBLIC,
-        "AbortMatch": Access.OPERATE,
-        "GetDealSet": Access.PUBLIC,
-        "CloseDealSet": Access.OPERATE,
-        "WatchMatch": Access.PUBLIC,
-    },
-    "BotService": {
-        "RegisterBot": Access.REGISTER,
-        "RotateToken": Access.REGISTER,
-        "RevokeToken": Access.REGISTER,
-        "SetBotKind": Access.TOKEN,
-        "DeleteBot": Access.OPERATE,
-        "GetBot": Access.PUBLIC,
-        "ListBots": Access.PUBLIC,
-        "ListOpponents": Access.PUBLIC,
-    },
-    "OwnerService": {
-        "CreateInvite": Access.ADMIN,
-        "ListInvites": Access.ADMIN,
-        "RevokeInvite": Access.ADMIN,
-        "CreateOwner": Access.JOIN,
-        "GetOwner": Access.READ,
-        "SetOwnerQuotas": Access.ADMIN,
-    },
-    "GameService": {"ListGames": Access.PUBLIC, "GetGame": Access.PUBLIC},
-    "LadderService": {
-        "CreateLadder": Access.OPERATE,
-        "GetLadder": Access.PUBLIC,
-        "ListLadders": Access.PUBLIC,
-        "ListStandings": Access.PUBLIC,
-        "ListStandingsHistory": Access.PUBLIC,
-        "ListLadderResults": Access.PUBLIC,
-        "ReinstateBot": Access.TOKEN,
-    },
-    "LeagueService": {
-        "CreateLeague": Access.OPERATE,
-        "GetLeague": Access.PUBLIC,
-        "ListLeagues": Access.PUBLIC,
-        "ListLeagueStandings": Access.PUBLIC,
-        "ListLeagueResults": Access.PUBLIC,
-    },
-}
-
-ACCESS = {
-    f"/seatwise.v1.{service}/{method}": access
-    for service, methods in _BY_SERVICE.items()
-    for method, access in methods.items()
-}
+ACCESS = {_name_of_call(name): Access(rule.right) for name, rule in method_rules().items()}
 """The access by method, in the form /seatwise.v1.MatchService/GetMatch. A method that is missing here cannot be served."""
 
-OWN_METHODS = frozenset(
-    {
-        "/seatwise.v1.BotService/RegisterBot",
-        "/seatwise.v1.BotService/RotateToken",
-        "/seatwise.v1.BotService/RevokeToken",
-        "/seatwise.v1.BotService/SetBotKind",
-        "/seatwise.v1.AccessService/ListAccessTokens",
-        "/seatwise.v1.AccessService/RotateAccessToken",
-        "/seatwise.v1.AccessService/RevokeAccessToken",
-        "/seatwise.v1.OwnerService/GetOwner",
-    }
-)
+OWN_METHODS = frozenset(_name_of_call(name) for name, rule in method_rules().items() if rule.is_for_owners)
 """The methods that an owner may call too. Each checks that what it is asked about is the owner's."""

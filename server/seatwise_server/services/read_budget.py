@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
+from seatwise_server.services.declarations import method_rules
 from seatwise_server.services.paging import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE
 from seatwise_server.token_buckets import TokenBuckets
 
@@ -26,8 +27,6 @@ LONGEST_READ_WAIT_S: Final = 3.0
 """A read that would have to wait longer for its turn is refused."""
 ROWS_OF_UNIT: Final = 5
 """Rows of a list that cost as much as one read of one thing."""
-COSTS: Final = {"WatchMatch": 2, "GetRecord": 2, "GetDealSet": 2, "ListOpponents": 10}
-"""Units of the methods that cost more than one unit, in addition to their rows."""
 ALL_POSITIONS_COST: Final = 5
 """Units of all positions of a match, in addition to those of a watch."""
 ALL_ANONYMOUS: Final = "all"
@@ -106,7 +105,7 @@ def cost_of_read(method: str, request: Any) -> float:
 
     `method` has the form /seatwise.v1.MatchService/GetMatch.
     """
-    units = float(COSTS.get(method.rpartition("/")[2], 1))
+    units = float(method_rules()[method[1:].replace("/", ".")].cost)
     asked = getattr(request, "page_size", None)
     if asked is not None:
         rows = min(asked, LARGEST_PAGE_SIZE) if asked > 0 else DEFAULT_PAGE_SIZE
