@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
+from seatwise.child_process import kill_group, open_child
 from seatwise.deal_block import BlockPlan, PlayedBlock
 
 AHEAD = 8
@@ -53,7 +53,9 @@ class _BlockPool:
         self._lock = threading.Lock()
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._is_stopping = False
-        self._workers = [_start_worker() for _ in range(jobs)]
+        self._workers = [
+            open_child("seatwise.block_worker", stdout=subprocess.PIPE, runs_others=True) for _ in range(jobs)
+        ]
         self._threads = [
             threading.Thread(target=self._feed, args=(each,), daemon=True) for each in self._workers
         ]
@@ -74,7 +76,7 @@ class _BlockPool:
         """End the workers."""
         self._is_stopping = True
         for worker in self._workers:
-            worker.kill()
+            kill_group(worker.pid)
         for _ in self._threads:
             self._allowed.release()
         for worker, thread in zip(self._workers, self._threads, strict=True):
@@ -113,15 +115,6 @@ class _BlockPool:
                 self._answers.put(json.loads(stdout.readline()))
         except (OSError, ValueError):  # it has ended: nothing, or half a line
             self._answers.put(None)
-
-
-def _start_worker() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "seatwise.block_worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 def _close_pipe(pipe: IO[str] | None) -> None:

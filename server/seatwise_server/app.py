@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from seatwise.child_process import ORPHAN_END_S
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import Config, HttpSettings
 from seatwise_server.descriptors import connections_for_others
@@ -27,7 +28,7 @@ from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.referee import Referee
 from seatwise_server.read_process import ReadProcess, ReadSettings
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_port import HttpPort, take_http_port
+from seatwise_server.rest.http_port import HttpPort, bind_port, take_http_port
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks, link_of_bots
 from seatwise_server.rpc.grpc_echo import GrpcEcho
 from seatwise_server.rpc.grpc_server import GrpcServer
@@ -61,6 +62,9 @@ FLUSH_S = 5.0
 RPC_END_S = 2.0
 """The time that open RPCs have to end when the server stops, in seconds."""
 HEALTH_S = 0.3
+PORT_WAIT_S = ORPHAN_END_S + 1.0
+"""How long a start waits for its ports: the processes of a server that was killed may hold them for some seconds."""
+PORT_CHECK_S = 0.1
 
 log = structlog.get_logger()
 
@@ -138,6 +142,7 @@ class _Server:
     async def start(self, stack: AsyncExitStack) -> None:
         """Starts all parts in order; `stack` stops them in the reverse order."""
         config, self._stack = self._config, stack
+        await _wait_for_ports(config)
         client = self._open_client()
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._certificate = _load_certificate(config)
@@ -459,6 +464,26 @@ class _Server:
                 stopping.append(self._reads.stop())
             await asyncio.gather(*stopping)
         (log.info if self._config.socket is None else log.debug)("server_stopped")
+
+
+async def _wait_for_ports(config: Config) -> None:
+    """Waits until the ports of this process are free, for at most `PORT_WAIT_S`; binding them says what is wrong after that."""
+    ends = asyncio.get_running_loop().time() + PORT_WAIT_S
+    wanted = [(config.host, config.port)] if config.socket is None else []
+    wanted += [(config.ws_host or config.host, config.ws_port or 0)]
+    wanted += [(config.http.host, config.http.port)] if config.http and config.http.descriptor is None else []
+    for host, port in wanted:
+        while port and _is_port_taken(host, port) and asyncio.get_running_loop().time() < ends:
+            log.debug("port_awaited", host=host, port=port)
+            await asyncio.sleep(PORT_CHECK_S)
+
+
+def _is_port_taken(host: str, port: int) -> bool:
+    try:
+        bind_port(host, port).close()
+    except OSError as error:
+        return error.errno == EADDRINUSE
+    return False
 
 
 def _take_http_port(config: Config) -> HttpPort | None:

@@ -7,20 +7,18 @@ takes the process with it, is known by that note. All other matches are taken ov
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL
 
 import structlog
 
+from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise.kits.installed_games import UNLOADED_VARIABLE
 from seatwise_server.background_tasks import cancel_until_ended
-from seatwise_server.config import PROCESS_NAME_VARIABLE
-from seatwise_server.embedded.processes import with_death_signal
 from seatwise_server.memory import START_AGAIN
 from seatwise_server.play.step_marker import (
     GAME_FAULT_MARK,
@@ -38,10 +36,6 @@ SILENCE_LIMIT_S = 5.0
 FIRST_SIGN_LIMIT_S = 60.0
 """A process that has given no sign of life after this time is killed."""
 GUARD_LOOK_S = 0.25
-GUARD_FIRST_PAUSE_S = 0.2
-GUARD_LONGEST_PAUSE_S = 10.0
-GUARD_STEADY_S = 30.0
-"""A process that has lived so long is started again after the first pause."""
 ORDERLY_END_S = 15.0
 STORE_PAUSE_S = 0.5
 OTHER_ENDS = (0, START_AGAIN, -signal.SIGTERM, -signal.SIGKILL)
@@ -58,7 +52,7 @@ class HostedGuard:
         self._arguments = arguments
         self._environment = environment
         self._redis_url = redis_url
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self._unloaded: list[str] = []
         """The entry points whose packages have stopped a process that imported them."""
         self._suspect = ""
@@ -67,38 +61,28 @@ class HostedGuard:
     @property
     def pid(self) -> int | None:
         """The process id; None while there is no process."""
-        return self._process.pid if self._process and self._process.returncode is None else None
+        return self._process.pid if self._process and self._process.code is None else None
 
     async def run_guard(self) -> None:
         """Runs until cancelled. Then the process is stopped in order."""
         client = new_client(self._redis_url)
-        pause_s = GUARD_FIRST_PAUSE_S
-        loop = asyncio.get_running_loop()
         try:
-            while True:
-                began = loop.time()
-                try:
-                    await self._run_once(Store.of(client))
-                except OSError as error:
-                    log.warning("hosted_referee_not_started", why=str(error))
-                if loop.time() - began >= GUARD_STEADY_S:
-                    pause_s = GUARD_FIRST_PAUSE_S
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, GUARD_LONGEST_PAUSE_S)
+            await run_repeatedly(lambda: self._run_once(Store.of(client)))
         finally:
             await client.close_connections()
 
     async def _run_once(self, store: Store) -> None:
         with tempfile.TemporaryDirectory(prefix="seatwise-hosted-") as folder:
             note = Path(folder) / "step"
-            process = self._process = await asyncio.create_subprocess_exec(
-                *with_death_signal([sys.executable, "-m", "seatwise", "serve", *self._arguments]),
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, start_new_session=True,
-                env={
-                    **_own_environment(), **self._environment, STEP_FILE_VARIABLE: str(note),
-                    UNLOADED_VARIABLE: "\n".join(self._unloaded),
-                },
-            )  # fmt: skip
+            told = {STEP_FILE_VARIABLE: str(note), UNLOADED_VARIABLE: "\n".join(self._unloaded)}
+            try:
+                process = self._process = await ChildProcess.start(
+                    "seatwise", "serve", *self._arguments, stdout=DEVNULL, environment={**self._environment, **told},
+                    runs_others=True,
+                )  # fmt: skip
+            except OSError as error:
+                log.warning("hosted_referee_not_started", why=str(error))
+                return
             log.info("hosted_referee_started", pid=process.pid)
             watching = asyncio.create_task(_kill_when_silent(process, note))
             try:
@@ -107,16 +91,13 @@ class HostedGuard:
                 log.warning("hosted_referee_ended", code=code, match=match)
                 if package := read_imported_package(note):
                     self._unloaded.append(package)
-                    log.error(
-                        "game_package_not_loaded",
-                        entry=package,
-                        why="it hangs or ends the process at its import",
-                    )
+                    why = "it hangs or ends the process at its import"
+                    log.error("game_package_not_loaded", entry=package, why=why)
                 elif match:
                     await _void_match(store, match)
             finally:
                 await cancel_until_ended([watching])
-                await _stop_process(process)
+                await process.stop(ORDERLY_END_S)
 
     def _find_fault(self, code: int, marked: str, last: str) -> str:
         """Returns the match that has ended the process; empty if none is known to have.
@@ -130,12 +111,7 @@ class HostedGuard:
         return last if last == before else ""
 
 
-def _own_environment() -> dict[str, str]:
-    """Returns the environment without the name of this process: each start of the referee has a name of its own."""
-    return {name: value for name, value in os.environ.items() if name != PROCESS_NAME_VARIABLE}
-
-
-async def _kill_when_silent(process: asyncio.subprocess.Process, note: Path) -> None:
+async def _kill_when_silent(process: ChildProcess, note: Path) -> None:
     """Only time in which this process itself looked regularly counts: a standstill of the machine kills nothing."""
     silent_s, signs = 0.0, 0
     while True:
@@ -146,8 +122,7 @@ async def _kill_when_silent(process: asyncio.subprocess.Process, note: Path) -> 
             signs, silent_s = found, 0.0
         if silent_s >= (SILENCE_LIMIT_S if signs else FIRST_SIGN_LIMIT_S):
             log.warning("hosted_referee_silent", pid=process.pid, match=read_marked_match(note))
-            with suppress(ProcessLookupError):
-                process.kill()
+            process.kill()
             return
 
 
@@ -158,16 +133,3 @@ async def _void_match(store: Store, match: str) -> None:
             await store.matches.ask_abort(match, GAME_FAULT_MARK)
             return
         await asyncio.sleep(STORE_PAUSE_S)
-
-
-async def _stop_process(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            async with asyncio.timeout(ORDERLY_END_S):
-                await process.wait()
-        except TimeoutError:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()

@@ -1,15 +1,12 @@
 """The house bots: they take free seats, and play over the same API as all other bots.
 
 They run in processes of their own, so that their computing takes no time from the referee. Those that search share one,
-with a limit on its share of the machine. A pipe is the standard input of each process: when this server ends, for whatever
-reason, the pipe closes and the process ends.
+with a limit on its share of the machine.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -17,12 +14,13 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise.kits import KITS
 from seatwise.kits.optional_parts import SEARCH_PACKAGE, is_search_installed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
 from seatwise_server.store.owner_matches import OWNERS_PREFIX
-from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
+from seatwise_server.timings import HOUSE_LEASE_S
 
 
 class HouseBot(NamedTuple):
@@ -59,7 +57,6 @@ KIND_OF_SEARCHING: Final = 2
 ALL_HOUSE: Final = frozenset(each.bot for each in (*DEFAULT_HOUSE, *OTHER_HOUSE))
 """The names of all house bots, whichever a server runs. None of them can be deleted: another process may run it."""
 OWNER = "house"
-HOUSE_END_S = 3.0
 HOUSE_WORK = "house-bots"
 
 log = structlog.get_logger()
@@ -179,7 +176,7 @@ async def _keep_all_running(store: Store, link: HouseLink, house: Sequence[House
 
 
 async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:
-    while True:
+    async def run_once() -> None:
         try:
             if players := await _prepare_players(store, house):
                 code = await _run_process(link, players)
@@ -188,7 +185,8 @@ async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]
             log.debug("house_bots_paused")
         except OSError as error:  # no process or descriptor is left: matches go on without house bots
             log.warning("house_bots_not_started", why=str(error))
-        await asyncio.sleep(HOUSE_RETRY_S)
+
+    await run_repeatedly(run_once)
 
 
 async def _prepare_players(store: Store, house: Sequence[HouseBot]) -> list[dict[str, Any]]:
@@ -209,30 +207,13 @@ async def _prepare_players(store: Store, house: Sequence[HouseBot]) -> list[dict
 
 
 async def _run_process(link: HouseLink, players: list[dict[str, Any]]) -> int:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "seatwise_server.house_process", stdin=asyncio.subprocess.PIPE
-    )
-    assert process.stdin
+    process = await ChildProcess.start("seatwise_server.house_process")
     try:
         share = SEARCH_SHARE if players[0]["sample"] in SEARCHING else None
-        told = {"link": asdict(link), "players": players, "search_share": share}
-        process.stdin.write(json.dumps(told).encode() + b"\n")
-        await process.stdin.drain()
+        process.send_line({"link": asdict(link), "players": players, "search_share": share})
         return await process.wait()
     finally:
-        await _end_process(process)
-
-
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Closes the pipe, and kills the process if it does not end within `HOUSE_END_S`."""
-    if process.stdin:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(HOUSE_END_S):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+        await process.stop()
 
 
 async def _token(store: Store, house_bot: HouseBot) -> str:

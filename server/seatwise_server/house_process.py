@@ -1,24 +1,22 @@
 """The process of the house bots, started by `house`.
 
-It reads one line of JSON from standard input and ends when standard input closes. The line is {"link": {"address",
-"insecure", "tls_pin"}, "players": [{"game", "sample", "is_paced", "token"}], "search_share"}. The share is the part of all
-cores that searches may take together; null if no bot searches.
+It is told {"link": {"address", "insecure", "tls_pin"}, "players": [{"game", "sample", "is_paced", "token"}], "search_share"}. The
+share is the part of all cores that searches may take together; null if no bot searches. It ends with the server at once, even while
+bots compute a move: their matches wait in the store.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from seatwise import Bot
 from seatwise.building import Thought
+from seatwise.child_process import told_lines
 from seatwise.error_groups import first_error
 from seatwise.errors import SeatwiseError
 from seatwise.kits import KITS
@@ -34,19 +32,11 @@ SEARCH_NICENESS = 10
 def main() -> None:
     """Runs the bots until standard input closes."""
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
-    told = json.loads(sys.stdin.readline())
-    threading.Thread(target=_exit_with_server, daemon=True).start()
+    told = next(told_lines())
     if told["search_share"] is not None:
         SEARCH_LIMIT.limit_share(told["search_share"])
         os.nice(SEARCH_NICENESS)
     sys.exit(_run_all(told["link"], told["players"]))
-
-
-def _exit_with_server() -> None:
-    """Ends the process at once, even while bots compute a move: their matches wait in the store."""
-    sys.stdin.read()
-    os._exit(0)
 
 
 def _run_all(link: dict[str, Any], players: list[dict[str, Any]]) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import structlog
 
+from seatwise.child_process import resident_bytes
+
 MEMORY_SHARE = 0.6
 """The default limit, as a share of the memory that the process could have: the rest is for Redis and for what comes between
 two checks."""
@@ -70,14 +72,6 @@ class MemoryWatch:
             raise MemoryLimitPassed(
                 f"the process has taken {taken_mib} MiB of memory, and its limit is {limit_mib} MiB (--max-memory)"
             )
-
-
-def resident_bytes() -> int:
-    """Returns the memory of this process in bytes; 0 where the system has no /proc."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * BYTES_PER_PAGE
-    except OSError:
-        return 0
 
 
 def release_memory() -> None:

@@ -1,7 +1,6 @@
 """The process that serves HTTP and reads without a token beside the matches: this module starts it, watches it and ends it.
 
-Without an HTTP port the process is started when the first such read arrives. A pipe is its standard input: when this server
-ends, even by SIGKILL, the pipe closes and the process ends.
+Without an HTTP port the process is started when the first such read arrives.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ import asyncio
 import json
 import os
 import socket
-import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import Final, Protocol
 
 import structlog
 
+from seatwise.child_process import ORPHAN_END_S, ChildProcess, resident_bytes, run_repeatedly
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import HttpSettings, SpectatorDelay
 from seatwise_server.counts import COUNTS
@@ -27,22 +27,12 @@ from seatwise_server.tls.tls_files import TlsFiles
 READY: Final = b"ready\n"
 """The line that the process prints when it can answer."""
 
-IS_READY: Final = b"1"
-NOT_READY: Final = b"0"
-"""The server sends them on the standard input of the process."""
-
 MOST_MEMORY_BYTES: Final = 512 * 2**20
 MEMORY_CHECK_S: Final = 1.0
-SHORTEST_PAUSE_S: Final = 0.1
-LONGEST_PAUSE_S: Final = 5.0
-LONG_LIFE_S: Final = 10.0
-"""Seconds of life after which a process that ends is replaced at once."""
-
 READS_START_S: Final = 30.0
 """The time in which the process must be ready. It is doubled after each start that takes longer, because a machine on which every
 start was broken off would never serve a read."""
 LONGEST_READS_START_S: Final = 240.0
-READS_END_S: Final = 4.0
 
 log = structlog.get_logger()
 
@@ -105,7 +95,7 @@ class ReadProcess:
         """The folder of its socket."""
         self._forwarder = forwarder
         self._supervising: asyncio.Task[None] | None = None
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self.pid: int | None = None
         """The id of the process that answers now; None while there is none."""
 
@@ -119,7 +109,7 @@ class ReadProcess:
         if self._http_port:
             self._http_port.close()
         if self._process:
-            await _end_process(self._process)
+            await self._process.stop(ORPHAN_END_S)
         if self._supervising:
             await cancel_until_ended([self._supervising])
 
@@ -130,63 +120,54 @@ class ReadProcess:
             self._send_ready()
 
     def _send_ready(self) -> None:
-        if self.pid and self._process and self._process.stdin:
-            self._process.stdin.write(IS_READY if self._is_ready else NOT_READY)
+        if self.pid and self._process:
+            self._process.send_line(self._is_ready)
 
     async def _supervise(self) -> None:
-        loop, pause_s = asyncio.get_running_loop(), SHORTEST_PAUSE_S
         if not self._http_port:
             await self._forwarder.wait_until_wanted()
         path = _socket_in(self.folder)
         try:
-            while True:
-                began = loop.time()
-                try:
-                    await self._run_once(path)
-                except OSError as error:  # e.g. no more processes or descriptors
-                    log.warning("read_process_not_started", why=str(error))
-                lived_long = loop.time() - began >= LONG_LIFE_S
-                pause_s = SHORTEST_PAUSE_S if lived_long else min(2 * pause_s, LONGEST_PAUSE_S)
-                await asyncio.sleep(pause_s)
+            await run_repeatedly(lambda: self._run_once(path))
         finally:
             path.unlink(missing_ok=True)
 
     async def _run_once(self, path: Path) -> None:
-        process = self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "seatwise_server.read_server",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
-            pass_fds=(self._http_port.fileno(),) if self._http_port else (),
-        )  # fmt: skip
-        watching = asyncio.create_task(_watch_memory(process))
+        process = watching = None
         try:
+            process = self._process = await ChildProcess.start(
+                "seatwise_server.read_server", stdout=PIPE,
+                pass_fds=(self._http_port.fileno(),) if self._http_port else (),
+            )  # fmt: skip
+            watching = asyncio.create_task(_watch_memory(process))
             await self._connect_when_ready(process, path)
             await _count_refusals_of(process)
             code = await process.wait()
             if not self._is_stopping:
                 log.warning("read_process_ended", code=code)
+        except OSError as error:  # e.g. no more processes or descriptors
+            log.warning("read_process_not_started", why=str(error))
         finally:
             self._process = self.pid = None
-            await cancel_until_ended([watching])
+            await cancel_until_ended([watching] if watching else [])
             await asyncio.shield(self._forwarder.disconnect())
-            await _end_process(process)
+            if process:
+                await process.stop(ORPHAN_END_S)
 
-    async def _connect_when_ready(self, process: asyncio.subprocess.Process, path: Path) -> None:
-        assert process.stdin
-        assert process.stdout
+    async def _connect_when_ready(self, process: ChildProcess, path: Path) -> None:
         told = {"socket": path, "http_port": self._http_port and self._http_port.fileno()}
-        process.stdin.write(json.dumps(told | asdict(self._settings), default=str).encode() + b"\n")
-        if await self._read_first_line(process.stdout) == READY:
+        process.send_line(told | asdict(self._settings))
+        if await self._read_first_line(process) == READY:
             self._forwarder.connect(path)
             self.pid = process.pid
             self._send_ready()
             log.info("read_process_started", pid=process.pid)
 
-    async def _read_first_line(self, output: asyncio.StreamReader) -> bytes:
+    async def _read_first_line(self, process: ChildProcess) -> bytes:
         """Raises TimeoutError if the process takes too long; the next one has twice the time."""
         patience_s = self._patience_s
         try:
-            async with asyncio.timeout(patience_s):
-                line = await output.readline()
+            line = await process.read_line(patience_s)
         except TimeoutError:
             self._patience_s = min(2 * patience_s, LONGEST_READS_START_S)
             raise TimeoutError(f"it was not ready within {patience_s:.0f} s") from None
@@ -194,15 +175,14 @@ class ReadProcess:
         return line
 
 
-async def _count_refusals_of(process: asyncio.subprocess.Process) -> None:
+async def _count_refusals_of(process: ChildProcess) -> None:
     """Adds the refusals of the process to those of this server, until its standard output ends. Each line has new ones."""
-    assert process.stdout
-    while line := await process.stdout.readline():
+    while line := await process.read_line():
         with suppress(ValueError):  # a line that is no report, e.g. of a library
             COUNTS.refusals.update(json.loads(line))
 
 
-async def _watch_memory(process: asyncio.subprocess.Process) -> None:
+async def _watch_memory(process: ChildProcess) -> None:
     """Ends the process when it uses too much memory. The next one starts with little."""
     while True:
         await asyncio.sleep(MEMORY_CHECK_S)
@@ -211,30 +191,6 @@ async def _watch_memory(process: asyncio.subprocess.Process) -> None:
             log.warning("read_process_too_large", bytes=size)
             process.terminate()
             return
-
-
-def resident_bytes(pid: int) -> int:
-    """Returns the memory of a process in bytes; 0 if the system does not provide the figure."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Closes the pipe, and kills the process if it does not end within `READS_END_S`."""
-    if process.stdin:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(READS_END_S):
-            await process.wait()
-    except TimeoutError:
-        pass
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
 
 
 def _socket_in(folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """The process that serves HTTP and reads without a token, started by `read_process`: a gateway at a UNIX socket.
 
-It reads one line of JSON from standard input, prints one line when it answers, and ends when standard input closes.
+It is told its settings first, and then whether the server is ready. It prints one line when it answers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import structlog
 
+from seatwise.child_process import told_lines
 from seatwise.cli import decks
 from seatwise.kits.installed_games import forbid_game_code
 from seatwise_server import log
@@ -26,7 +26,7 @@ from seatwise_server.app import PortBusy, StoreLost, running
 from seatwise_server.config import Config, HttpSettings, SpectatorDelay
 from seatwise_server.counts import COUNTS
 from seatwise_server.priority import lower_priority
-from seatwise_server.read_process import IS_READY, READS_END_S, READY
+from seatwise_server.read_process import READY
 from seatwise_server.store.errors import StoreError
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
@@ -38,8 +38,8 @@ NICENESS = 10
 """The niceness of the process, so that matches have priority."""
 
 
-class ServerPipe:
-    """The standard input: the server sends there whether it is ready, and closes it when it stops or dies."""
+class ServerReadiness:
+    """Whether the server takes bots, as it tells this process. /readyz says so."""
 
     def __init__(self) -> None:
         self.is_ready = False
@@ -48,19 +48,15 @@ class ServerPipe:
         """Returns whether the server takes bots."""
         return self.is_ready
 
-    def watch_server(self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-        """Stops the process when the server has closed the pipe; kills it if it does not stop in time. Runs in a thread."""
-        while told := os.read(sys.stdin.fileno(), 64):
-            self.is_ready = told.endswith(IS_READY)
-        loop.call_soon_threadsafe(stop.set)
-        time.sleep(READS_END_S)
-        os._exit(1)
+    def follow_server(self) -> None:
+        """Notes what the server says. Runs in a thread."""
+        for self.is_ready in told_lines():
+            pass
 
 
 def main() -> None:
-    """Answers until standard input closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
-    told = json.loads(sys.stdin.readline())
+    """Answers until SIGTERM, or until the server ends."""
+    told = next(told_lines())
     lower_priority(NICENESS)
     log.configure(told["log_level"], background_file=Path(told["data"]) / log.FILE)
     decks.use_deck_files(told["decks"], told["default_deck"])
@@ -102,10 +98,10 @@ def _http_settings(told: dict[str, Any]) -> HttpSettings:
 
 
 async def _serve(config: Config) -> None:
-    loop, stop, pipe = asyncio.get_running_loop(), asyncio.Event(), ServerPipe()
+    loop, stop, readiness = asyncio.get_running_loop(), asyncio.Event(), ServerReadiness()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    async with running(config, None, pipe.is_server_ready) as server:
-        threading.Thread(target=pipe.watch_server, args=(loop, stop), daemon=True).start()
+    async with running(config, None, readiness.is_server_ready) as server:
+        threading.Thread(target=readiness.follow_server, daemon=True).start()
         os.write(sys.stdout.fileno(), READY)
         reporting = asyncio.create_task(_report_refusals(sys.stdout.fileno()))
         stopping = asyncio.create_task(stop.wait())

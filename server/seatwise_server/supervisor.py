@@ -8,21 +8,19 @@ process that lives is never released.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
-import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from subprocess import PIPE
 
 import structlog
 
+from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import PROCESS_NAME_VARIABLE
-from seatwise_server.embedded.processes import with_death_signal
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -32,10 +30,6 @@ START_LIMIT_S = 120.0
 """A process that is not ready after this time is killed, and started again."""
 STOP_LIMIT_S = 20.0
 """A process that has not stopped in order after this time is killed."""
-FIRST_RESTART_PAUSE_S = 0.2
-LONGEST_RESTART_PAUSE_S = 30.0
-STEADY_S = 30.0
-"""A process that has lived so long is started again after the first pause."""
 DRAIN_LIMIT_S = 2.5
 """The longest wait until all referees have said that they take no more matches."""
 DRAIN_CHECK_S = 0.1
@@ -74,7 +68,7 @@ class SupervisedProcess:
         """The name of the present start; unique to it."""
         self._on_end = on_end
         """Called with the name of a start when its process has ended."""
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self._reading: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self._ports: dict[str, str] = {}
@@ -83,39 +77,35 @@ class SupervisedProcess:
     @property
     def pid(self) -> int | None:
         """The process id; None while there is no process."""
-        return self._process.pid if self._process and self._process.returncode is None else None
+        return self._process.pid if self._process and self._process.code is None else None
 
     async def start_process(self) -> None:
         """Starts the process, and returns when it is ready. Raises StartFailed if it is not ready in time, or ends before."""
         self.name = f"{socket.gethostname()}-{self.plan.label}-{secrets.token_hex(4)}"
         self._ready.clear()
-        self._process = await asyncio.create_subprocess_exec(
-            *with_death_signal([sys.executable, "-m", "seatwise", "serve", *self._arguments()]),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, **self.plan.environment, PROCESS_NAME_VARIABLE: self.name},
-            start_new_session=True,  # Ctrl-C reaches this process alone, which stops the others one by one
-        )
+        self._process = await ChildProcess.start(
+            "seatwise", "serve", *self._arguments(), stdout=PIPE,
+            environment={**self.plan.environment, PROCESS_NAME_VARIABLE: self.name},
+        )  # fmt: skip
         self._reading = asyncio.create_task(self._read_output(self._process))
         try:
             async with asyncio.timeout(START_LIMIT_S):
                 await self._ready.wait()
         except TimeoutError:
             raise StartFailed(f"{self.plan.label} was not ready after {START_LIMIT_S:g} s") from None
-        if self._process.returncode is not None:
+        if self._process.code is not None:
             raise StartFailed(
-                f"{self.plan.label} ended with exit code {self._process.returncode} before it was ready"
+                f"{self.plan.label} ended with exit code {self._process.code} before it was ready"
             )
         log.info("process_started", process=self.name, pid=self._process.pid)
 
     def _arguments(self) -> list[str]:
         return [*self.plan.arguments, *(part for port in self._ports.items() for part in port)]
 
-    async def _read_output(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_output(self, process: ChildProcess) -> None:
         """Reads all that the process prints, until it ends: a full pipe would stop it."""
-        assert process.stdout
         is_shown = self.plan.is_front and not self._ports
-        async for line in process.stdout:
+        while line := await process.read_line():
             text = line.decode(errors="replace")
             if is_shown:
                 print(text, end="", flush=True)
@@ -127,24 +117,18 @@ class SupervisedProcess:
 
     async def keep_running(self) -> None:
         """Starts the process again whenever it ends. Runs until cancelled; the process was started before."""
-        loop, pause_s = asyncio.get_running_loop(), FIRST_RESTART_PAUSE_S
-        while True:
-            began = loop.time()
-            await self._wait_for_end()
-            if loop.time() - began >= STEADY_S:
-                pause_s = FIRST_RESTART_PAUSE_S
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_RESTART_PAUSE_S)
+        await run_repeatedly(self._run_once)
+
+    async def _run_once(self) -> None:
+        """Waits for the end of the process, and starts it before if there is none."""
+        if self._process is None or self._process.code is not None:
             try:
                 await self.start_process()
             except (OSError, StartFailed) as error:
                 log.warning("process_not_started", process=self.name, why=str(error))
                 await self.stop_process()
-
-    async def _wait_for_end(self) -> None:
-        process = self._process
-        if process is not None:
-            code = await process.wait()
+        if self._process:
+            code = await self._process.wait()
             log.warning("process_ended", process=self.name, code=code)
             await self._on_end(self.name)
 
@@ -158,17 +142,11 @@ class SupervisedProcess:
         process = self._process  # kept until it is gone: a caller that is cancelled here stops it again
         if process is None:
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError):
-                process.send_signal(number)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(STOP_LIMIT_S):
-                    await process.wait()
-                    break
+        await process.stop(STOP_LIMIT_S)
         if self._reading:
             await self._reading
         self._process = None
-        if process.returncode:  # else it has released its lease itself
+        if process.code:  # else it has released its lease itself
             await self._on_end(self.name)
 
 

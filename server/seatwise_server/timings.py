@@ -35,7 +35,5 @@ LADDER_CHECK_S = 0.5
 LADDER_LEASE_S = 5.0
 """Seconds that the lease of a ladder lasts."""
 
-HOUSE_RETRY_S = 5.0
-"""Seconds between two checks of the lease of the house bots, in which it is renewed."""
 HOUSE_LEASE_S = 10.0
 """Seconds that the lease to run the house bots lasts."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seatwise import block_pool
 from seatwise.bot_errors import UsageError
+from seatwise.child_process import open_child
 from seatwise.cli import main
 from seatwise.comparison import StopRule, compare_versions
 from seatwise.deal_block import BlockPlan, BlockPlayer
@@ -147,7 +149,11 @@ def test_mistakes_are_told_before_anything_is_played(
 
 def test_no_worker_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     workers: list[subprocess.Popen[str]] = []
-    start = block_pool._start_worker
-    monkeypatch.setattr(block_pool, "_start_worker", lambda: workers.append(start()) or workers[-1])
+
+    def start(*module: str, **options: Any) -> subprocess.Popen[str]:
+        workers.append(open_child(*module, **options))
+        return workers[-1]
+
+    monkeypatch.setattr(block_pool, "open_child", start)
     compare_versions(plan_of("random", "greedy"), StopRule(most_matches=4), 2, lambda _: None, pytest.fail)
     assert [worker.returncode is None for worker in workers] == [False, False]

@@ -28,4 +28,3 @@ def test_a_proposal_is_adopted_only_after_its_lobby_has_lost_it() -> None:
 
 def test_leases_of_single_work_outlast_a_missed_renewal() -> None:
     assert t.LADDER_LEASE_S >= 4 * t.LADDER_CHECK_S
-    assert t.HOUSE_LEASE_S >= 2 * t.HOUSE_RETRY_S

@@ -24,8 +24,8 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
 
+from seatwise.child_process import with_death_signal
 from seatwise_server.embedded import find_server_binary
-from seatwise_server.embedded.processes import with_death_signal
 
 SERVICE = "seatwise"
 """What the sentinels call their primary."""

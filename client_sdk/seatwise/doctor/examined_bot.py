@@ -12,6 +12,7 @@ from glob import glob
 from typing import IO, Protocol, TypeAlias
 
 from seatwise.bot_errors import UsageError
+from seatwise.child_process import others_environment, resident_bytes
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.doctor.watched_group import watched_group
 
@@ -71,7 +72,7 @@ def process_starter(command: Sequence[str]) -> BotStarter:
 
 
 async def _start_process(command: Sequence[str], group: int, output: IO[bytes]) -> ProcessBot:
-    environment = {**os.environ, TOKEN_VARIABLE: TOKEN}
+    environment = {**others_environment(), TOKEN_VARIABLE: TOKEN}
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, env=environment,
@@ -108,11 +109,7 @@ class ProcessBot:
     @property
     def memory_bytes(self) -> int:
         """See `ExaminedBot`."""
-        try:
-            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except OSError:
-            return 0
+        return resident_bytes(self._process.pid)
 
     def read_starved_s(self) -> float:
         """See `ExaminedBot`. Of several processes, as of a script that starts the bot, that of the one that waited most."""

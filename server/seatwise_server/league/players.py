@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from seatwise.child_process import ChildProcess
 from seatwise.link.security import Security
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.league.processes import Process, last_line, start_bot
+from seatwise_server.league.processes import CHILD_END_S, last_line, start_bot
 from seatwise_server.league.season_log import SeasonLog
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.substitute import run_substitute
@@ -43,7 +44,7 @@ class Players:
         self._failures: Counter[str] = Counter()
         self._local = {each.player: each for each in self.league.entrants if each.is_local}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._running: dict[str, Process] = {}
+        self._running: dict[str, ChildProcess] = {}
 
     async def __aenter__(self) -> Players:
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -83,7 +84,7 @@ class Players:
     async def start_again(self, players: Iterable[str]) -> None:
         """Stop the processes of players that do not attend. It counts as a failure, and they are started again."""
         running = [self._running[player] for player in players if player in self._running]
-        await asyncio.gather(*(process.stop() for process in running))
+        await asyncio.gather(*(process.stop(CHILD_END_S) for process in running))
 
     async def give_up(self, players: Iterable[str], why: str) -> None:
         """Give up the local ones among the players: from now on a substitute resigns their matches."""
@@ -117,13 +118,16 @@ class Players:
             security=self.security, most=seats or self.tables * self.league.seats, matches=seats,
         )  # fmt: skip
         try:
-            return await process.wait_for_end()
+            return await process.wait()
         finally:
             del self._running[entrant.player]
             # A process that is given up is not asked twice, one whose only match is over has no work to finish,
             # and one that has ended may have left child processes: these three are killed.
             is_given_up = entrant.player in self.season_log.season.given_up
-            await (process.kill() if is_given_up or seats or process.has_ended else process.stop())
+            process.kill() if is_given_up or seats or process.code is not None else await process.stop(
+                CHILD_END_S
+            )
+            await process.wait()
 
     def _note_failure(self, entrant: Entrant, code: int) -> None:
         self._failures[entrant.player] += 1

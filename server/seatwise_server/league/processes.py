@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from subprocess import PIPE
 
 from seatwise.bot_errors import UsageError
+from seatwise.child_process import ChildProcess, others_environment
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.link.security import Security
 from seatwise_server.league import time_reports
@@ -18,76 +17,24 @@ from seatwise_server.league.settings import Entrant, League
 
 CHILD_END_S = 6.0
 START_S = 30.0
-_ON_OTHERS = "SEATWISE_"
-"""The prefix of environment variables that a bot does not inherit, above all the admin token."""
-
-
-class Process:
-    """A process that ends when this one ends."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process has ended."""
-        return self._process.returncode is not None
-
-    async def wait_for_end(self) -> int:
-        """Wait for the end of the process, and return its exit code."""
-        return await self._process.wait()
-
-    async def read_first_line(self) -> str:
-        """Return the first line that it prints; empty if it ends without one. Raises `TimeoutError`."""
-        assert self._process.stdout
-        async with asyncio.timeout(START_S):
-            return (await self._process.stdout.readline()).decode()
-
-    async def stop(self) -> None:
-        """Ask the process to end, and kill it if that takes too long. The processes that it started end with it."""
-        if self.has_ended:
-            return
-        try:
-            await self._ask_to_stop()
-        finally:
-            await self.kill()
-
-    async def kill(self) -> None:
-        """Kill the process at once, with all processes that it started."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
-
-    async def _ask_to_stop(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):  # it is killed then
-            async with asyncio.timeout(CHILD_END_S):
-                await self._process.wait()
 
 
 async def start_command(
     *command: str, log: Path, variables: Mapping[str, str] | None = None, is_heard: bool = False
-) -> Process:
+) -> ChildProcess:
     """Start `seatwise COMMAND ...` as a process. Its error messages go to the log file.
 
     With `is_heard` its standard output can be read; otherwise that goes to the log file too.
     """
-    kept = variables_without_ours()
     with log.open("ab") as out:
-        return Process(
-            await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "seatwise_server.league.child", "seatwise", *command,
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE if is_heard else out, stderr=out,
-                env={**kept, **(variables or {})},
-                start_new_session=True,  # this process handles Ctrl-C, and then ends the others
-            )
-        )  # fmt: skip
-
-
-def variables_without_ours() -> dict[str, str]:
-    """Return the environment that a bot inherits: all but the variables of this program, above all the admin token."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_ON_OTHERS)}
+        return await ChildProcess.start(
+            "seatwise",
+            *command,
+            stdout=PIPE if is_heard else out,
+            stderr=out,
+            environment=variables,
+            runs_others=True,
+        )
 
 
 class OwnServer:
@@ -98,7 +45,7 @@ class OwnServer:
         self._folder = folder.resolve()
         self._log = folder / "server.log"
         self.address = ""
-        self._server: Process | None = None
+        self._server: ChildProcess | None = None
         self._keeper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> OwnServer:
@@ -111,7 +58,7 @@ class OwnServer:
         assert self._server
         self._keeper.cancel()
         await asyncio.gather(self._keeper, return_exceptions=True)  # callers have noticed: their calls failed
-        await self._server.stop()
+        await self._server.stop(CHILD_END_S)
 
     async def _start_server(self) -> None:
         port = self.address.rpartition(":")[2] or "0"
@@ -127,9 +74,9 @@ class OwnServer:
             "warning",
         )
         self._server = await start_command(*command, *self._decks, log=self._log, is_heard=True)
-        line = await self._server.read_first_line()
+        line = (await self._server.read_line(START_S)).decode()
         if "listens on " not in line:
-            await self._server.stop()
+            await self._server.stop(CHILD_END_S)
             raise UsageError(
                 f"the league's own server did not start: {last_line(self._log)}; see {self._log}"
             )
@@ -139,15 +86,15 @@ class OwnServer:
         """Restart the server at the same address. Its clients retry until it answers."""
         while True:
             assert self._server
-            await self._server.wait_for_end()
-            await self._server.kill()  # processes that it left behind lock the folder
+            await self._server.wait()
+            self._server.kill()  # processes that it left behind lock the folder
             await self._start_server()
 
 
 async def start_bot(
     league: League, entrant: Entrant, address: str, token: str, log: Path,
     *, security: Security, most: int, matches: int = 0,
-) -> Process:  # fmt: skip
+) -> ChildProcess:  # fmt: skip
     """Start the entrant as a process. It gets its token through the environment, which other users cannot read."""
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
@@ -162,7 +109,7 @@ async def check_bot_file(league: League, entrant: Entrant) -> None:
     """Import the bot in a process of its own. Raises `UsageError` with its error message if that fails."""
     code = "import sys; from seatwise.cli.load import load_bot; load_bot(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, entrant.bot, league.game,
+        sys.executable, "-c", code, entrant.bot, league.game, env=others_environment(),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

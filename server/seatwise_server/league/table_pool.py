@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
-import signal
-import sys
 from collections import deque
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import PIPE
 
 from seatwise.bot_errors import UsageError
+from seatwise.child_process import ChildProcess
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league.local_match import LocalOutcome, LocalSeason
-from seatwise_server.league.processes import last_line, variables_without_ours
+from seatwise_server.league.processes import last_line
 
 LONGEST_ANSWER = 2**28
 """The most bytes of an answer: a record of a very long match is some megabytes."""
@@ -58,7 +56,7 @@ class _TableWorker:
         self._season = season
         self._log = log
         self._asked: deque[tuple[ScheduledMatch, asyncio.Future[LocalOutcome]]] = deque()
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self._reader: asyncio.Task[None] | None = None
 
     @property
@@ -70,20 +68,18 @@ class _TableWorker:
         """Start the process, and tell it the season."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "seatwise_server.league.table_worker",
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, limit=LONGEST_ANSWER,
-                env=variables_without_ours(), start_new_session=True,
-            )  # fmt: skip
-        self._write_line(self._season.to_json())
+            worker = "seatwise_server.league.table_worker"
+            self._process = await ChildProcess.start(
+                worker, stdout=PIPE, stderr=log, limit=LONGEST_ANSWER, runs_others=True
+            )
+        self._process.send_line(self._season.to_json())
         self._reader = asyncio.create_task(self._read_answers())
 
     async def stop(self) -> None:
         """Kill the process, with all processes that its bots have started."""
         if self._process is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         if self._reader:
             await asyncio.wait({self._reader})
         await self._process.wait()
@@ -94,20 +90,15 @@ class _TableWorker:
         """Play one match. Raises `UsageError` if the process ends."""
         answer: asyncio.Future[LocalOutcome] = asyncio.get_running_loop().create_future()
         self._asked.append((scheduled, answer))
-        self._write_line(asdict(scheduled))
+        assert self._process
+        self._process.send_line(asdict(scheduled))
         if self._reader and self._reader.done():
             self._fail_all()
         return await answer
 
-    def _write_line(self, told: object) -> None:
-        assert self._process
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps(told).encode() + b"\n")
-
     async def _read_answers(self) -> None:
         assert self._process
-        assert self._process.stdout
-        while (line := await self._process.stdout.readline()).endswith(b"\n"):
+        while (line := await self._process.read_line()).endswith(b"\n"):
             _, answer = self._asked.popleft()
             if not answer.done():
                 answer.set_result(LocalOutcome.from_json(json.loads(line)))

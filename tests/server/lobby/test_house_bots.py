@@ -6,13 +6,13 @@ import asyncio
 import errno
 import json
 import os
-import sys
 from asyncio.subprocess import PIPE
 from typing import Any
 
 import pytest
 from harness import House
 
+from seatwise import child_process
 from seatwise.building import Thought
 from seatwise.samples.ubongo_patient import LONGEST_LOOK_MS, LOOK_STEP_MS, PatientBuilder
 from seatwise.ubongo import Call, OfferEnd
@@ -37,7 +37,7 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
         started.set()
         return await asyncio.Future()
 
-    monkeypatch.setattr(house, "HOUSE_RETRY_S", 0.0)
+    monkeypatch.setattr(child_process, "FIRST_PAUSE_S", 0.0)
     monkeypatch.setattr(house, "_run_process", fails_once)
     running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
     async with asyncio.timeout(10):
@@ -77,15 +77,12 @@ async def test_a_house_bot_whose_token_is_revoked_ends_its_process_with_a_senten
     player = {"game": "ugo", "sample": "greedy", "is_paced": False, "token": "of-nobody"}
     link = {"address": module_house.address, "insecure": False, "tls_pin": None}
     told = {"link": link, "players": [player], "search_share": None}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "seatwise_server.house_process", stdin=PIPE, stderr=PIPE
-    )
-    assert process.stdin
-    assert process.stderr
-    process.stdin.write(json.dumps(told).encode() + b"\n")  # it stays open: the process ends by itself
-    said = (await process.stderr.read()).decode()
-    process.stdin.close()
-    assert await process.wait() == 1
+    with child_process.open_child("seatwise_server.house_process", stderr=PIPE) as process:
+        assert process.stdin
+        assert process.stderr
+        print(json.dumps(told), file=process.stdin, flush=True)  # it stays open: the process ends by itself
+        said = await asyncio.to_thread(process.stderr.read)
+    assert process.returncode == 1
     assert "Traceback" not in said
     assert said.splitlines()[-1].startswith("the house bots end, and start again: ")
 

@@ -117,16 +117,6 @@ async def test_a_process_that_died_is_started_again_and_told_everything(
     assert await strength_client.fetch_strengths(LADDER, 30, order) == first
 
 
-async def test_the_process_ends_with_its_leash(strength_client: StrengthClient) -> None:
-    assert await strength_client.fetch_strengths(LADDER, 0, []) == {}
-    process = strength_client._process
-    assert process
-    assert process.stdin
-    process.stdin.close()
-    async with asyncio.timeout(10):
-        assert await process.wait() == 0
-
-
 def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
     results = season(80, bots=6)
     found = strengths_by_bot(results, order_of(results))

@@ -19,14 +19,16 @@ import pytest_asyncio
 from harness import House, Wire, house_in, in_memory, server_process, until
 from harness.wire import SOON_S
 
+from seatwise.child_process import ChildProcess
 from seatwise.remote import run_async
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
-from seatwise_server import read_process
-from seatwise_server.config import HttpSettings
+from seatwise_server import app, read_process
+from seatwise_server.config import Config, HttpSettings
 from seatwise_server.counts import COUNTS
 from seatwise_server.read_process import ReadProcess
 from seatwise_server.refusal import Refusal
+from seatwise_server.rest.http_port import bind_port
 from seatwise_server.rpc import read_forwarder
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.store import StoredMatchPage
@@ -396,11 +398,24 @@ async def test_a_start_that_takes_too_long_gives_the_next_twice_the_time(
     """A machine on which every start was broken off would never serve a read."""
     monkeypatch.setattr(read_process, "READS_START_S", 0.01)
     monkeypatch.setattr(read_process, "LONGEST_READS_START_S", 0.03)
-    process, output = ReadProcess(SimpleNamespace(data="nowhere"), SimpleNamespace()), asyncio.StreamReader()  # type: ignore[arg-type]
+    output = asyncio.StreamReader()
+    child: Any = ChildProcess(SimpleNamespace(pid=0, stdout=output))  # type: ignore[arg-type]
+    process = ReadProcess(SimpleNamespace(data="nowhere"), SimpleNamespace())  # type: ignore[arg-type]
     for patience_s in (0.01, 0.02, 0.03, 0.03):
         assert process._patience_s == patience_s
         with pytest.raises(TimeoutError, match="it was not ready within 0 s"):
-            await process._read_first_line(output)
+            await process._read_first_line(child)
     output.feed_data(read_process.READY)
-    assert await process._read_first_line(output) == read_process.READY
+    assert await process._read_first_line(child) == read_process.READY
     assert process._patience_s == 0.01
+
+
+async def test_a_start_waits_for_the_port_of_a_server_that_was_killed() -> None:
+    held = bind_port("127.0.0.1", 0)
+    held.listen()
+    config = Config(port=0, http=HttpSettings(port=held.getsockname()[1]))
+    waiting = asyncio.create_task(app._wait_for_ports(config))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    held.close()
+    await asyncio.wait_for(waiting, 1.0)

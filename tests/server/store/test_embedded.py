@@ -24,11 +24,9 @@ from seatwise_server.embedded import (
     EmbeddedRedis,
     EmbeddedRedisError,
     RedisKeepsDying,
-    processes,
 )
 from seatwise_server.embedded import server as server_module
-from seatwise_server.embedded.asking import is_ready
-from seatwise_server.embedded.server import DEATHS
+from seatwise_server.embedded.server import DEATHS, is_ready
 
 OWNER = """
 import sys, time
@@ -141,7 +139,7 @@ def test_an_orphan_is_ended_and_its_data_kept(
     os.close(lost._lock or 0)  # all that the kernel does for a killed owner
     burial = threading.Thread(target=lambda: lost._child and lost._child.wait())
     burial.start()
-    monkeypatch.setattr(processes, "PROCESS_END_S", 0.3)
+    monkeypatch.setattr(server_module, "PROCESS_END_S", 0.3)
     with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
         burial.join()
         assert client.get("moves") == b"acknowledged"
