@@ -1,4 +1,4 @@
-"""Looks up the versions of a lock file in the public database of vulnerabilities: `make audit`.
+"""Looks up the versions of a lock file in the public database of vulnerabilities: `python deploy/audit.py requirements.lock`.
 
 Where the database cannot be reached, it lists the versions instead, so that they can be looked up elsewhere. The exit
 code is 1 if a version has a known vulnerability, else 0.

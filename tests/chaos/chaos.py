@@ -1,7 +1,7 @@
 """Kills, stops and restarts real processes while real bots play, and then looks for what is lost.
 
-    python -m chaos.chaos --seconds 60 --seed 7        (with tests/ on the path: `make chaos SECONDS=60 SEED=7`)
-    python -m chaos.chaos --fault disk --fault links   (`make chaos FAULTS="disk links"`; without it, all of them)
+    python -m chaos.chaos --seconds 60 --seed 7        (in the folder tests)
+    python -m chaos.chaos --fault disk --fault links  (without it, all of them)
 
 Each fault has a world of its own for so many seconds, and a row of the table:
 
@@ -300,7 +300,7 @@ def main(args: argparse.Namespace) -> int:
     for each in wrong:
         print(f"WRONG: {each}", file=sys.stderr)
     if wrong:
-        print(f"Histories and logs are in {folder}; the same again: SEED={seed}", file=sys.stderr)
+        print(f"Histories and logs are in {folder}; the same again: --seed {seed}", file=sys.stderr)
     elif not args.keep:
         shutil.rmtree(folder)
     return 1 if wrong else 0

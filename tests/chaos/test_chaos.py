@@ -1,4 +1,4 @@
-"""A short run of `make chaos`: a referee and the Redis are killed, a bot is stopped."""
+"""A short run of `chaos.chaos`: a referee and the Redis are killed, a bot is stopped."""
 
 from __future__ import annotations
 

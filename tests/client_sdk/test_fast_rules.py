@@ -79,7 +79,7 @@ def play_both(number: int, seats: int, rounds: int) -> int:
 
 @needs_fast
 def test_a_compiled_table_is_equal_to_the_referee() -> None:
-    """Over 10,000 matches of one round; `make soak` plays 100,000 of four rounds."""
+    """Over 10,000 matches of one round; `make nightly` plays 100,000 of four rounds."""
     assert sum(play_both(number, 2 + number % 3, rounds=1) for number in range(10_000)) > 300_000
 
 

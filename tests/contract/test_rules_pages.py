@@ -45,7 +45,7 @@ def test_the_page_of_a_game_names_all_its_rules(game: str) -> None:
 @pytest.mark.parametrize("game", RULES)
 def test_the_page_for_the_server_is_made_of_the_text_and_the_pictures(game: str) -> None:
     page = read_rules(game)
-    assert page == build_pages().render_page(game), "run `make rules`"
+    assert page == build_pages().render_page(game), "run `docs/rules/build_pages.py --draw`"
     assert page.count("<svg ") == len(re.findall(r"!\[.*?\]\(", text_of(game), re.DOTALL)) >= 3
     assert not re.findall(r"<script|<style|style=|<img|\bon\w+=", page)
 
@@ -55,7 +55,9 @@ def test_the_pictures_are_drawn_by_the_viewer() -> None:
     drawn = build_pages().draw_pictures()
     assert sorted(drawn) == sorted(path.name for path in FOLDER.glob("*.svg"))
     for name, svg in drawn.items():
-        assert svg == (FOLDER / name).read_text(encoding="utf-8"), f"{name}: run `make rules`"
+        assert svg == (FOLDER / name).read_text(encoding="utf-8"), (
+            f"{name}: run `docs/rules/build_pages.py --draw`"
+        )
 
 
 def test_a_game_without_rules_has_no_page() -> None:

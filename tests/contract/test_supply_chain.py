@@ -105,7 +105,7 @@ def _wheel_from(folder: Path, umask: int) -> tuple[str, bytes]:
     return wheel.name, wheel.read_bytes()
 
 
-# The audit of `make audit`
+# The audit of `deploy/audit.py`
 
 
 def load_audit() -> Any:

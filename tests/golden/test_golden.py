@@ -1,4 +1,4 @@
-"""The golden matches go as they are written; `make golden` writes them anew after a change of a rule."""
+"""The golden matches go as they are written; `python tests/golden/golden.py --write` writes them anew after a change of a rule."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def lost_tasks() -> Iterator[list[dict[str, Any]]]:
     ids=["grpc", "websocket", "http", "https"],
 )
 def both_doors(request: pytest.FixtureRequest, house: House) -> Iterator[None]:
-    """The test is run with bots that come by gRPC, by WebSocket and, in `make soak`, by plain HTTP and by HTTP over TLS.
+    """The test is run with bots that come by gRPC, by WebSocket and, in `make nightly`, by plain HTTP and by HTTP over TLS.
 
     A test with the mark `not_by_http` sends bytes that have no form in HTTP, or is about a connection that a bot over HTTP has not.
     """

@@ -71,8 +71,6 @@ class Fault:
     new: str
     suites: tuple[str, ...]
     """What pytest is to run."""
-    is_short: bool = False
-    """Whether it is planted by `make test` too."""
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -107,7 +105,6 @@ FAULTS: tuple[Fault, ...] = (
             '        owner.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._asked_s = effects, self._loop.time()\n'
         ),
         (TABLES,),
-        is_short=True,
     ),
     Fault(
         "a view of an unjournaled state",
@@ -115,7 +112,6 @@ FAULTS: tuple[Fault, ...] = (
         "self._race.shown_state if self._race else self._confirmed.state",
         "self._race.shown_state if self._race else self._decision.position.state",
         (TABLES,),
-        is_short=True,
     ),
     Fault(
         "a gap in the journal, by the referee",
@@ -123,7 +119,6 @@ FAULTS: tuple[Fault, ...] = (
         '"seq": self.position.seq + 1,',
         '"seq": self.position.seq + 1 + (self.position.seq == 5),',
         (TABLES,),
-        is_short=True,
     ),
     Fault(
         "a gap in the journal, by the store",
@@ -131,7 +126,6 @@ FAULTS: tuple[Fault, ...] = (
         "if last == first - 1 then",
         "if last <= first - 1 then",
         (JOURNALS,),
-        is_short=True,
     ),
     Fault(
         "no fence check: epoch",
@@ -139,7 +133,6 @@ FAULTS: tuple[Fault, ...] = (
         "if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end",
         "if fence[3] then return 0 end",
         (JOURNALS,),
-        is_short=True,
     ),
     Fault(
         "no fence check: a retired match",
@@ -267,7 +260,6 @@ FAULTS: tuple[Fault, ...] = (
         "if answer is None or (answer.prompt, answer.request_id) != (prompt, request_id):",
         "if True:",
         (TABLES,),
-        is_short=True,
     ),
     Fault(
         "an unbounded outbox",
@@ -275,7 +267,6 @@ FAULTS: tuple[Fault, ...] = (
         "if len(self._answers) >= MOST_ANSWERS:",
         "if False:",
         ("tests/server/play/test_outbox.py",),
-        is_short=True,
     ),
     Fault(
         "the end before the last view",
@@ -341,7 +332,6 @@ FAULTS: tuple[Fault, ...] = (
         "strikes = late.strikes + position.prompt.fault",
         "strikes = late.strikes",
         (MATCHES,),
-        is_short=True,
     ),
     Fault(
         "who is not connected starts late",
@@ -386,7 +376,6 @@ FAULTS: tuple[Fault, ...] = (
         "        supply=table.supply,\n",
         "        supply=table.supply + (state.hands[-1] & 1),\n",
         (VIEWS,),
-        is_short=True,
     ),
     Fault(
         "leak in an update: one card of another hand",
@@ -394,7 +383,6 @@ FAULTS: tuple[Fault, ...] = (
         "            view=self.view_for(seat),\n",
         "            view=self.view_for(Seat(0)),\n",
         (WIRE,),
-        is_short=True,
     ),
     Fault(
         "leak in an update: another seat's clock",
@@ -501,7 +489,6 @@ FAULTS: tuple[Fault, ...] = (
         "key=lambda call: (self.charged_ms_of(call), call.seat)",
         "key=lambda call: (call.came_ms, call.seat)",
         RACES,
-        is_short=True,
     ),
     Fault(
         "a race: a layout after the call counts",
@@ -509,7 +496,6 @@ FAULTS: tuple[Fault, ...] = (
         "self._charge(seat, came_ms) <= charged_ms:",
         "self._charge(seat, came_ms) <= charged_ms + 50:",
         RACES,
-        is_short=True,
     ),
     Fault(
         "a race: a call that was sent through a quicker link has no layout",
@@ -532,7 +518,6 @@ FAULTS: tuple[Fault, ...] = (
         "_GAIN_OF_WINNER: Final = (0, 0, 0, 2, 2, 2, 1, 1, 0)",
         "_GAIN_OF_WINNER: Final = (0, 0, 0, 2, 2, 1, 1, 1, 0)",
         (RULES,),
-        is_short=True,
     ),
     # verify skips a check
     Fault(
@@ -592,7 +577,6 @@ FAULTS: tuple[Fault, ...] = (
         'seed = b"" if setup.deal_set else setup.seed',
         "seed = setup.seed",
         (SECRETS_WIRE,),
-        is_short=True,
     ),
     # Ladders
     Fault(
@@ -601,7 +585,6 @@ FAULTS: tuple[Fault, ...] = (
         "if place then return tonumber(place) end",
         "",
         ("tests/server/store/test_store_results.py",),
-        is_short=True,
     ),
     Fault(
         "a created match with a bot that drains keeps the others from all queues",
@@ -624,7 +607,6 @@ FAULTS: tuple[Fault, ...] = (
         "if result.get(key) != right:",
         "if key not in result:",
         ("tests/league/test_bundle.py",),
-        is_short=True,
     ),
     # Arithmetic on results
     Fault(
@@ -633,7 +615,6 @@ FAULTS: tuple[Fault, ...] = (
         "if result.seq <= self.seq:",
         "if result.seq < 0:",
         ("tests/competition/test_ratings.py",),
-        is_short=True,
     ),
     # What the simulation found, and what it must find
     Fault(
@@ -750,7 +731,6 @@ FAULTS: tuple[Fault, ...] = (
         "if is_owned then return 0 end\n",
         "",
         (PROPOSALS,),
-        is_short=True,
     ),
     Fault(
         "a takeover changes when a match began",
@@ -794,7 +774,6 @@ FAULTS: tuple[Fault, ...] = (
         "not insecure and (not is_local or (lobby is not None and lobby.is_encrypted))",
         "False",
         (ENDPOINT,),
-        is_short=True,
     ),
     Fault(
         "a name that looks like the loopback is taken for it",
@@ -809,7 +788,6 @@ FAULTS: tuple[Fault, ...] = (
         "if security.pins and digest not in security.pins:",
         "if security.pins and not digest:",
         (f"{ENCRYPTION}::test_another_key_than_the_pinned_one_is_refused",),
-        is_short=True,
     ),
     Fault(
         "items after the end of a match are handled",
@@ -855,7 +833,6 @@ FAULTS: tuple[Fault, ...] = (
         "        if is_above and self.measure() > self.limit:\n",
         "        if is_above:\n",
         (f"{MEMORY}::test_memory_that_is_only_not_given_back_stops_nobody",),
-        is_short=True,
     ),
     # Delays in gRPC's threads
     Fault(
@@ -864,7 +841,6 @@ FAULTS: tuple[Fault, ...] = (
         "        return [*self._stall_effects(match), *self._transport_effects(match)]\n",
         "        return self._stall_effects(match)\n",
         (TRANSPORT,),
-        is_short=True,
     ),
     Fault(
         "a delay of gRPC is taken off with every answer to a prompt",
@@ -880,7 +856,6 @@ FAULTS: tuple[Fault, ...] = (
         "        await self._withheld.withhold_from(caller, [match])\n",
         "",
         (WITHHELD,),
-        is_short=True,
     ),
     Fault(
         "every bot sees withheld results",
@@ -916,7 +891,6 @@ FAULTS: tuple[Fault, ...] = (
         "        if not self._may_speak():\n            return\n",
         "",
         ("tests/server/play/test_stream.py::test_a_stream_that_may_not_speak_is_silent_until_it_may_again",),
-        is_short=True,
     ),
     # The REST door
     Fault(
@@ -925,7 +899,6 @@ FAULTS: tuple[Fault, ...] = (
         "authorize_request(self._authenticator, self.operation.method, request)",
         "authorize_request(self._authenticator, '/seatwise.v1.GameService/ListGames', request)",
         ("tests/contract/test_access.py",),
-        is_short=True,
     ),
     Fault(
         "an owner opens a bot again that the operator has shut out",

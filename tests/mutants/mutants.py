@@ -1,11 +1,9 @@
 """Plants one fault at a time in a copy of the packages; the suite named for it must fail.
 
     python tests/mutants/mutants.py               # all of them
-    python tests/mutants/mutants.py --short       # a handful, for `make test`
     python tests/mutants/mutants.py fence leak    # those whose name has one of the words
 
-The suites must pass where nothing is planted, or their failing would prove nothing; `--short` takes that for
-granted, as `make test` has just run them all. Exits 1 if a fault survives, or if one cannot be planted any
+The suites must pass where nothing is planted, or their failing would prove nothing. Exits 1 if a fault survives, or if one cannot be planted any
 more because the code has moved on: then faults.py is to follow.
 """
 
@@ -130,15 +128,6 @@ def _occurrences(fault: Fault) -> int:
     return file.read_text(encoding="utf-8").count(fault.old) if file.exists() else 0
 
 
-def chosen(words: Sequence[str], *, is_short: bool) -> list[Fault]:
-    """The faults to be planted."""
-    return [
-        fault
-        for fault in FAULTS
-        if (fault.is_short or not is_short) and (not words or any(word in fault.name for word in words))
-    ]
-
-
 def verdict_on(fault: Fault, copies: SimpleQueue[Copy]) -> Verdict:
     """Plants it in a copy that is free."""
     copy, began = copies.get(), time.monotonic()
@@ -182,10 +171,9 @@ def print_line(verdict: Verdict, width: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("words", nargs="*", help="only faults whose name has one of these")
-    parser.add_argument("--short", action="store_true", help="only a handful")
     parser.add_argument("--jobs", type=int, default=JOBS, help="processes at once (default: %(default)s)")
     args = parser.parse_args()
-    faults = chosen(args.words, is_short=args.short)
+    faults = [it for it in FAULTS if not args.words or any(word in it.name for word in args.words)]
     if not faults:
         parser.error("there is no such fault")
     if names := stale(FAULTS):
@@ -197,8 +185,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="seatwise-mutants-") as folder:
         copies = [Copy(Path(folder) / str(number)) for number in range(args.jobs)]
         copies[0].check()
-        if not args.short:
-            check_sound(copies, faults)
+        check_sound(copies, faults)
         free: SimpleQueue[Copy] = SimpleQueue()
         for copy in copies:
             free.put(copy)

@@ -1,7 +1,7 @@
 """Plays one world for each seed and says what was wrong in any of them.
 
-make simulate SEEDS=200        # seeds 0 to 199, on all cores
-make simulate SEED=17          # one of them again, exactly, with all that happened in it in simulation-17.log
+python -m simulation --seeds 200        # seeds 0 to 199, on all cores
+python -m simulation --seed 17          # one of them again, exactly, with all that happened in it in simulation-17.log
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _show(outcome: Outcome, *, with_digest: bool) -> None:
     if outcome.wrongs:
         print(f"\nseed {outcome.seed} ({outcome.climate}): {len(outcome.wrongs)} things are wrong")
         print(*(f"  {wrong}" for wrong in outcome.wrongs[:MOST_SHOWN]), sep="\n")
-        print(f"  again: make simulate SEED={outcome.seed}", flush=True)
+        print(f"  again: python -m simulation --seed {outcome.seed}", flush=True)
 
 
 def _sum_up(outcomes: Sequence[Outcome], took_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Processes are harmed at every step that changes something; `make soak` has every step and every harm. See `failpoints`."""
+"""Processes are harmed at every step that changes something; `make nightly` has every step and every harm. See `failpoints`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few worlds in every test run; `make simulate SEEDS=...` plays more. See `simulation.world`."""
+"""A few worlds in every test run; `python -m simulation --seeds 200` plays more. See `simulation.world`."""
 
 from __future__ import annotations
 

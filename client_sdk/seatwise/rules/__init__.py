@@ -1,4 +1,4 @@
-"""The rules of the games as HTML, made from docs/rules/ by `make rules`. A page that shows them adds a head and a body."""
+"""The rules of the games as HTML, made from docs/rules/ by `docs/rules/build_pages.py`. A page that shows them adds a head and a body."""
 
 from __future__ import annotations
 
