@@ -15,6 +15,24 @@ DATA_VARIABLE: Final = "SEATWISE_DATA"
 
 
 def data_folder() -> Path:
-    """Return the server's data folder: $SEATWISE_DATA, or a folder in the user's home. Tokens of bots are there too."""
-    named = os.environ.get(DATA_VARIABLE)
-    return Path(named) if named else Path.home() / ".local/share/seatwise"
+    """Return the server's data folder: $SEATWISE_DATA, or a folder in the user's home. Tokens of bots are there too.
+
+    Raises `UsageError` if this user has no home, as in a container that runs as any user id.
+    """
+    folder = find_data_folder()
+    if folder is None:
+        from seatwise.bot_errors import UsageError
+
+        raise UsageError(
+            f"this user has no home folder: set HOME or {DATA_VARIABLE}. `seatwise serve` takes --data FOLDER, "
+            "and other commands take --token"
+        )
+    return folder
+
+
+def find_data_folder() -> Path | None:
+    """Return `data_folder`, or `None` if this user has no home."""
+    try:
+        return Path(os.environ.get(DATA_VARIABLE) or Path.home() / ".local/share/seatwise")
+    except (RuntimeError, KeyError):  # neither HOME nor an entry in /etc/passwd
+        return None

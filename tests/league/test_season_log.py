@@ -83,7 +83,7 @@ def test_a_folder_without_a_season_log_holds_no_league(tmp_path):
 
 
 LOST: dict[str, tuple[str, int, str]] = {
-    "a result": ("result", 0, "line 4 is result 2, where result 1 is due: a line is missing"),
+    "a result": ("result", 0, "line 3 is result 2, where result 1 is due: a line is missing"),
     "a record": ("record", 1, "and the line of its record is missing"),
     "a draw": ("draw", 1, "is a result of round 2, and the line of its draw is missing"),
 }

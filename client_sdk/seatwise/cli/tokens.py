@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Unpack
 
 from seatwise.bot_errors import UsageError
-from seatwise.defaults import HTTP_PORT, PORT, TOKEN_VARIABLE, WS_PORT, data_folder
+from seatwise.defaults import HTTP_PORT, PORT, TOKEN_VARIABLE, WS_PORT, data_folder, find_data_folder
 from seatwise.errors import AlreadyExistsError, BadTokenError
 from seatwise.link.endpoint import (
     REST_PREFIX,
@@ -38,7 +38,8 @@ LOOK_EVERY_S = 0.1
 
 def admin_token() -> str | None:
     """Return the server's own token; `None` if it cannot be read."""
-    return _read_token(data_folder() / "admin.token")
+    folder = find_data_folder()
+    return _read_token(folder / "admin.token") if folder else None
 
 
 def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
@@ -49,7 +50,8 @@ def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
 
 def own_bots() -> list[str]:
     """Return the bots whose tokens are on this machine. Format: bots/{bot}/versions/{version}."""
-    files = sorted((data_folder() / "bots").glob("*.token"))
+    folder = find_data_folder()
+    files = sorted((folder / "bots").glob("*.token")) if folder else []
     parts = [file.name.removesuffix(".token").partition(".") for file in files]
     return [f"bots/{bot}/versions/{version}" for bot, _, version in parts]
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, program_name
-from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder
+from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder, find_data_folder
 from seatwise.kits import REFUSED_GAMES
 from seatwise.kits.installed_games import forbid_game_code, load_installed_games
 from seatwise.link.endpoint import is_local_address
@@ -171,7 +171,7 @@ def _add_encryption(parser: ArgumentParser) -> None:
 def _add_keeping(parser: ArgumentParser) -> None:
     """Add the arguments for the store and the data folder."""
     parser.add_argument(
-        "--data", type=Path, default=data_folder(), metavar="FOLDER",
+        "--data", type=Path, default=find_data_folder(), metavar="FOLDER",
         help="folder of the embedded Redis and the admin token (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
@@ -510,6 +510,7 @@ def run(args: Namespace) -> int:
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2
     decks.use_deck_files(args.deck, args.default_deck)
+    args.data = args.data or data_folder()
     _open_log(args)
     embedded = None
     try:
@@ -656,7 +657,7 @@ async def _serve_until_stopped(
 
 def _say_where(config: Config, address: str, pin: str) -> None:
     """Print the address for a person, on standard output. Programs read it from the log."""
-    where = "" if config.data == data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
+    where = "" if config.data == find_data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
     if "gateway" in config.roles:
         print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
     else:

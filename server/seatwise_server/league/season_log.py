@@ -259,14 +259,14 @@ def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) ->
     """Return why this line does not follow those before it, as after a line was lost; empty if it does."""
     if line["kind"] != "result":
         return ""
-    due = len(season.results) + 1
-    if line["seq"] != due:
+    due, table = len(season.results) + 1, str(line.get("table"))
+    if line.get("seq", due) != due:
         return (
             f"is result {line['seq']!r:.20}, where result {due} is due: a line is missing, or is there twice"
         )
-    if line["table"] in season.results:
-        return f"is a second result of {line['table']}"
-    round_number = re.match(r"r(\d+)-", line["table"])
+    if table in season.results:
+        return f"is a second result of {table:.60}"
+    round_number = re.match(r"r(\d+)-", table)
     if settings.get("format") == "swiss" and round_number and int(round_number[1]) not in season.draws:
         return f"is a result of round {round_number[1]}, and the line of its draw is missing"
     return ""

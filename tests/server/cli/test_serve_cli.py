@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pwd
 import shlex
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -50,6 +52,29 @@ def test_a_data_folder_that_cannot_be_is_named(
     told = capsys.readouterr().err
     assert told.startswith(f"seatwise serve: {tmp_path / 'file'}")
     assert told.endswith("; choose a writable folder with --data FOLDER\n")
+
+
+def test_without_a_home_folder_one_sentence_says_what_to_set(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that runs as any user id: no HOME, and no entry in /etc/passwd."""
+
+    def unknown(uid: int) -> NoReturn:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(log, "configure", lambda *_, **__: None)
+    for variable in ("HOME", "SEATWISE_DATA", "SEATWISE_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+    for line in ("serve", "bot greedy", "mcp"):
+        assert main(line.split()) == 2
+        assert "this user has no home folder: set HOME or SEATWISE_DATA" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["serve", "--data", str(tmp_path / "file")]) == 1  # a folder that was given is used
+    assert f"{tmp_path / 'file'}" in capsys.readouterr().err
+    for line in ("bots list", "match list"):  # which need no token
+        assert main([*line.split(), "--address", "localhost:1"]) == 1
+        assert "no server answers at localhost:1" in capsys.readouterr().err
 
 
 def test_the_command_that_it_says_can_be_typed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
