@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeVar, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 from uuid import uuid4
 
 import grpc
@@ -29,14 +29,13 @@ from seatwise.link.wire import NO_MESSAGE, NOT_A_MESSAGE, credentials_of, reader
 from seatwise.v1 import (
     bot_pb2,
     bot_service_pb2,
-    ladder_pb2,
-    ladder_service_pb2,
     league_pb2,
     league_service_pb2,
     match_pb2,
     match_service_pb2,
     time_control_pb2,
 )
+from seatwise.v1.client_methods import AsyncMethods, Response
 
 ATTEMPT_S: Final = 10.0
 CALL_PATIENCE_S: Final = 10.0
@@ -45,7 +44,6 @@ CALL_PATIENCE_S: Final = 10.0
 BOT_KINDS: Final = ("rules", "search", "learned", "language-model")
 """How a bot may find its moves, as `AsyncClient.set_bot_kind` takes it."""
 
-Response = TypeVar("Response", bound=Message)
 Options = Mapping[str, "int | str"]
 
 
@@ -96,7 +94,7 @@ Page = MatchList
 """The name by which earlier versions exported it."""
 
 
-class AsyncClient:
+class AsyncClient(AsyncMethods):
     """Calls a server from async code. Use it in an `async with` statement, or close it.
 
     Methods that only read need no token. The others name the scope that the token needs; the admin token has every scope.
@@ -186,40 +184,12 @@ class AsyncClient:
         request = bot_service_pb2.RegisterBotRequest(
             request_id=request_id or str(uuid4()), bot=bot, version=version, owner=owner
         )
-        answer = await self._call_bots("RegisterBot", request, bot_service_pb2.RegisterBotResponse)
+        answer = await self._call_method(
+            "/seatwise.v1.BotService/RegisterBot", request, bot_service_pb2.RegisterBotResponse
+        )
         # Without a token it is the answer to a repeat: the first one was lost with the link.
         token = answer.token or await self.rotate_token(answer.bot.name)
         return Registered(answer.bot.name, token)
-
-    async def rotate_token(self, name: str) -> str:
-        """Give a bot a new token. The old one is no longer valid. Needs the scope register.
-
-        Args:
-            name: The bot, as in `"bots/alice/versions/1"`.
-
-        Returns:
-            The new token.
-
-        Raises:
-            NotFoundError: There is no such bot.
-        """
-        request = bot_service_pb2.RotateTokenRequest(name=name)
-        return (await self._call_bots("RotateToken", request, bot_service_pb2.RotateTokenResponse)).token
-
-    async def revoke_token(self, name: str) -> bot_pb2.Bot:
-        """Revoke a bot's token. Streams opened with it end within a second. Needs the scope register.
-
-        Args:
-            name: The bot, as in `"bots/alice/versions/1"`.
-
-        Returns:
-            The bot.
-
-        Raises:
-            NotFoundError: There is no such bot.
-        """
-        request = bot_service_pb2.RevokeTokenRequest(name=name)
-        return (await self._call_bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
 
     async def set_bot_kind(self, name: str, kind: str) -> bot_pb2.Bot:
         """Say how a bot finds its moves. It needs the bot's own token, that of its owner, or an operator's.
@@ -236,74 +206,11 @@ class AsyncClient:
             NotFoundError: There is no such bot.
         """
         request = bot_service_pb2.SetBotKindRequest(name=name, kind=_bot_kind(kind))
-        return (await self._call_bots("SetBotKind", request, bot_service_pb2.SetBotKindResponse)).bot
-
-    async def delete_bot(self, name: str) -> list[str]:
-        """Delete a bot version for good. Needs the scope operate.
-
-        Its streams end within a second. Matches, records and tables keep its name, which is never registered again.
-
-        Args:
-            name: The bot, as in `"bots/alice/versions/1"`.
-
-        Returns:
-            The created matches that waited for it. They are aborted.
-
-        Raises:
-            NotFoundError: There never was such a bot.
-            BadRequestError: It is one of the house's own bots.
-        """
-        request = bot_service_pb2.DeleteBotRequest(name=name)
-        answer = await self._call_bots("DeleteBot", request, bot_service_pb2.DeleteBotResponse)
-        return list(answer.aborted_matches)
-
-    async def get_bot(self, name: str) -> bot_pb2.Bot:
-        """Get a bot version.
-
-        Args:
-            name: The bot, as in `"bots/alice/versions/1"`.
-
-        Returns:
-            The bot, and whether it attends now.
-
-        Raises:
-            NotFoundError: There is no such bot.
-        """
-        request = bot_service_pb2.GetBotRequest(name=name)
-        return (await self._call_bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
-
-    async def list_bots(self, page_size: int = 0, page_token: str = "") -> bot_service_pb2.ListBotsResponse:
-        """List all bots, in the order of their names.
-
-        Args:
-            page_size: The most bots on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
-
-        Returns:
-            The page, with its `bots` and its `next_page_token`.
-        """
-        request = bot_service_pb2.ListBotsRequest(page_size=page_size, page_token=page_token)
-        return await self._call_bots("ListBots", request, bot_service_pb2.ListBotsResponse)
-
-    async def list_opponents(
-        self, name: str, page_size: int = 0, page_token: str = ""
-    ) -> bot_service_pb2.ListOpponentsResponse:
-        """List the opponents of a bot, with its results against each of them in each game: most matches first.
-
-        Args:
-            name: The bot, as in `"bots/alice/versions/1"`.
-            page_size: The most opponents on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
-
-        Returns:
-            The page, with its `opponents`, its `next_page_token`, the number of `matches` counted, and how many are
-            `withheld` until their deal sets are over.
-
-        Raises:
-            NotFoundError: There is no such bot.
-        """
-        request = bot_service_pb2.ListOpponentsRequest(name=name, page_size=page_size, page_token=page_token)
-        return await self._call_bots("ListOpponents", request, bot_service_pb2.ListOpponentsResponse)
+        return (
+            await self._call_method(
+                "/seatwise.v1.BotService/SetBotKind", request, bot_service_pb2.SetBotKindResponse
+            )
+        ).bot
 
     # Matches
 
@@ -346,22 +253,11 @@ class AsyncClient:
             deal_set=deal_set,
             league=league,
         )
-        return (await self._call_matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
-
-    async def get_match(self, name: str) -> match_pb2.Match:
-        """Get a match.
-
-        Args:
-            name: The match, as in `"matches/1a2b"`.
-
-        Returns:
-            The match.
-
-        Raises:
-            NotFoundError: There is no such match.
-        """
-        request = match_service_pb2.GetMatchRequest(name=name)
-        return (await self._call_matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
+        return (
+            await self._call_method(
+                "/seatwise.v1.MatchService/CreateMatch", request, match_service_pb2.CreateMatchResponse
+            )
+        ).match
 
     async def list_matches(
         self,
@@ -404,71 +300,10 @@ class AsyncClient:
             created_from=_timestamp(created_from),
             created_before=_timestamp(created_before),
         )
-        page = await self._call_matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
+        page = await self._call_method(
+            "/seatwise.v1.MatchService/ListMatches", request, match_service_pb2.ListMatchesResponse
+        )
         return MatchList(page.matches, page.next_page_token)
-
-    async def get_record(self, name: str) -> str:
-        """Get the record of a finished match.
-
-        Args:
-            name: The match, as in `"matches/1a2b"`.
-
-        Returns:
-            One line of JSON. docs/record-format.md describes it.
-
-        Raises:
-            NotFoundError: There is no such match.
-            WrongStateError: The match is not over, is void, or shares its deals with matches that are not over.
-        """
-        request = match_service_pb2.GetRecordRequest(name=name)
-        return (await self._call_matches("GetRecord", request, match_service_pb2.GetRecordResponse)).record
-
-    async def abort_match(self, name: str) -> match_pb2.Match:
-        """End a match so that it does not count. A match that is over stays as it is. Needs the scope operate.
-
-        Args:
-            name: The match, as in `"matches/1a2b"`.
-
-        Returns:
-            The match as it was when the server read the request. It is over within about a second.
-
-        Raises:
-            NotFoundError: There is no such match.
-        """
-        request = match_service_pb2.AbortMatchRequest(name=name)
-        return (await self._call_matches("AbortMatch", request, match_service_pb2.AbortMatchResponse)).match
-
-    async def get_deal_set(self, name: str) -> match_service_pb2.GetDealSetResponse:
-        """Get a set of duplicate deals.
-
-        Args:
-            name: The set, as in `"sets/autumn-1"`.
-
-        Returns:
-            Its matches, and whether all of them are over.
-
-        Raises:
-            NotFoundError: There is no such set.
-        """
-        request = match_service_pb2.GetDealSetRequest(name=name)
-        return await self._call_matches("GetDealSet", request, match_service_pb2.GetDealSetResponse)
-
-    async def close_deal_set(self, name: str) -> bool:
-        """Close a set of duplicate deals of which not all matches will be played. Needs the scope operate.
-
-        Args:
-            name: The set, as in `"sets/autumn-1"`.
-
-        Returns:
-            Whether it is over. If not, it is over when its running matches are.
-
-        Raises:
-            NotFoundError: There is no such set.
-        """
-        request = match_service_pb2.CloseDealSetRequest(name=name)
-        return (
-            await self._call_matches("CloseDealSet", request, match_service_pb2.CloseDealSetResponse)
-        ).over
 
     async def watch_match(self, name: str) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
         """Watch a match as a spectator, from now to its end. A lost connection is made again.
@@ -513,178 +348,12 @@ class AsyncClient:
             league=league_pb2.League(name=name, settings=settings)
         )
         return (
-            await self._call_leagues("CreateLeague", request, league_service_pb2.CreateLeagueResponse)
+            await self._call_method(
+                "/seatwise.v1.LeagueService/CreateLeague", request, league_service_pb2.CreateLeagueResponse
+            )
         ).league
 
-    async def list_league_results(
-        self, name: str, page_size: int = 0, page_token: str = ""
-    ) -> league_service_pb2.ListLeagueResultsResponse:
-        """List the results of a league, the oldest first.
-
-        Args:
-            name: The league, as in `"leagues/autumn"`.
-            page_size: The most results on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
-
-        Returns:
-            The page, with its `results` and its `next_page_token`.
-
-        Raises:
-            NotFoundError: There is no such league.
-        """
-        request = league_service_pb2.ListLeagueResultsRequest(
-            league=name, page_size=page_size, page_token=page_token
-        )
-        return await self._call_leagues(
-            "ListLeagueResults", request, league_service_pb2.ListLeagueResultsResponse
-        )
-
-    async def list_league_standings(self, name: str) -> league_service_pb2.ListLeagueStandingsResponse:
-        """List the standings of a league, the best entrant first.
-
-        Args:
-            name: The league, as in `"leagues/autumn"`.
-
-        Returns:
-            The standings, and the number of results in them.
-
-        Raises:
-            NotFoundError: There is no such league.
-        """
-        request = league_service_pb2.ListLeagueStandingsRequest(league=name)
-        return await self._call_leagues(
-            "ListLeagueStandings", request, league_service_pb2.ListLeagueStandingsResponse
-        )
-
-    # Ladders
-
-    async def create_ladder(self, ladder: ladder_pb2.Ladder) -> ladder_pb2.Ladder:
-        """Create a ladder. A repeat with the same settings gives the same ladder. Needs the scope operate.
-
-        Args:
-            ladder: The ladder. Its name, game and number of seats are required.
-
-        Returns:
-            The ladder as created.
-
-        Raises:
-            AlreadyExistsError: There is a ladder of this name with other settings.
-        """
-        request = ladder_service_pb2.CreateLadderRequest(ladder=ladder)
-        return (
-            await self._call_ladders("CreateLadder", request, ladder_service_pb2.CreateLadderResponse)
-        ).ladder
-
-    async def get_ladder(self, name: str) -> ladder_pb2.Ladder:
-        """Get a ladder.
-
-        Args:
-            name: The ladder, as in `"ladders/main"`.
-
-        Returns:
-            The ladder.
-
-        Raises:
-            NotFoundError: There is no such ladder.
-        """
-        request = ladder_service_pb2.GetLadderRequest(name=name)
-        return (await self._call_ladders("GetLadder", request, ladder_service_pb2.GetLadderResponse)).ladder
-
-    async def list_standings(
-        self, ladder: str, page_size: int = 0, page_token: str = ""
-    ) -> ladder_service_pb2.ListStandingsResponse:
-        """List the standings of a ladder, the best bot first.
-
-        Args:
-            ladder: The ladder, as in `"ladders/main"`.
-            page_size: The most lines on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
-
-        Returns:
-            The page, with its `standings`, its `next_page_token` and the number of `results` in it.
-
-        Raises:
-            NotFoundError: There is no such ladder.
-        """
-        request = ladder_service_pb2.ListStandingsRequest(
-            ladder=ladder, page_size=page_size, page_token=page_token
-        )
-        return await self._call_ladders("ListStandings", request, ladder_service_pb2.ListStandingsResponse)
-
-    async def list_ladder_results(
-        self, ladder: str, page_size: int = 0, page_token: str = "", *, newest_first: bool = False
-    ) -> ladder_service_pb2.ListLadderResultsResponse:
-        """List the results that count for a ladder.
-
-        Args:
-            ladder: The ladder, as in `"ladders/main"`.
-            page_size: The most results on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
-            newest_first: Whether the newest result comes first.
-
-        Returns:
-            The page, with its `results` and its `next_page_token`.
-
-        Raises:
-            NotFoundError: There is no such ladder.
-        """
-        request = ladder_service_pb2.ListLadderResultsRequest(
-            ladder=ladder, page_size=page_size, page_token=page_token, newest_first=newest_first
-        )
-        return await self._call_ladders(
-            "ListLadderResults", request, ladder_service_pb2.ListLadderResultsResponse
-        )
-
-    async def list_standings_history(
-        self, ladder: str, bots: Sequence[str] = (), page_size: int = 0, page_token: str = ""
-    ) -> ladder_service_pb2.ListStandingsHistoryResponse:
-        """List how bots stood on a ladder over time, the newest first.
-
-        Args:
-            ladder: The ladder, as in `"ladders/main"`.
-            bots: The bots to show, at most 20; by default the best ten at each time.
-            page_size: The most points on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
-
-        Returns:
-            The page, with its `points` and its `next_page_token`. A point has a `time` and the `standings` at that time.
-
-        Raises:
-            NotFoundError: There is no such ladder.
-        """
-        request = ladder_service_pb2.ListStandingsHistoryRequest(
-            ladder=ladder, bots=bots, page_size=page_size, page_token=page_token
-        )
-        return await self._call_ladders(
-            "ListStandingsHistory", request, ladder_service_pb2.ListStandingsHistoryResponse
-        )
-
-    async def reinstate_bot(self, ladder: str, bot: str) -> None:
-        """Let a bot back on a ladder that it was taken off. Admin, or the bot itself.
-
-        Args:
-            ladder: The ladder, as in `"ladders/main"`.
-            bot: The bot, as in `"bots/alice/versions/1"`.
-
-        Raises:
-            NotFoundError: There is no such ladder or bot.
-        """
-        request = ladder_service_pb2.ReinstateBotRequest(ladder=ladder, bot=bot)
-        await self._call_ladders("ReinstateBot", request, ladder_service_pb2.ReinstateBotResponse)
-
     # Calls
-
-    async def _call_ladders(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call_method(f"/seatwise.v1.LadderService/{method}", request, response)
-
-    async def _call_leagues(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call_method(f"/seatwise.v1.LeagueService/{method}", request, response)
-
-    async def _call_bots(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call_method(f"/seatwise.v1.BotService/{method}", request, response)
-
-    async def _call_matches(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call_method(f"/seatwise.v1.MatchService/{method}", request, response)
 
     async def _call_method(self, path: str, request: Message, response: type[Response]) -> Response:
         backoff = Backoff()

@@ -11,12 +11,13 @@ from seatwise.async_client import CALL_PATIENCE_S, AsyncClient, MatchList, Page,
 from seatwise.defaults import ADDRESS
 from seatwise.link.security import SecurityOptions
 from seatwise.v1 import match_service_pb2
+from seatwise.v1.client_methods import Result, WaitingMethods
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _wait_for(
+def _waiting(
     method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Client, P], R]:
     """Return the method of `Client` that calls this method and waits for it: same parameters, result and docstring."""
@@ -29,7 +30,7 @@ def _wait_for(
     return call_and_wait
 
 
-class Client:
+class Client(WaitingMethods):
     """Calls a server from code without an event loop. Use it in a `with` statement, or close it.
 
     The methods are those of `AsyncClient`, with the same arguments, results and errors. Each method waits for the answer.
@@ -44,6 +45,8 @@ class Client:
         with Client("https://host:7433", token="...") as client:
             print(client.get_match("matches/1a2b").state)
     """
+
+    _client: AsyncClient
 
     def __init__(
         self,
@@ -71,33 +74,14 @@ class Client:
         self._runner.run(self._client.close())
         self._runner.close()
 
-    register_bot = _wait_for(AsyncClient.register_bot)
-    rotate_token = _wait_for(AsyncClient.rotate_token)
-    set_bot_kind = _wait_for(AsyncClient.set_bot_kind)
-    revoke_token = _wait_for(AsyncClient.revoke_token)
-    delete_bot = _wait_for(AsyncClient.delete_bot)
-    get_bot = _wait_for(AsyncClient.get_bot)
-    list_bots = _wait_for(AsyncClient.list_bots)
-    list_opponents = _wait_for(AsyncClient.list_opponents)
+    def _wait_for(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return self._runner.run(coroutine)
 
-    create_match = _wait_for(AsyncClient.create_match)
-    get_match = _wait_for(AsyncClient.get_match)
-    list_matches = _wait_for(AsyncClient.list_matches)
-    get_record = _wait_for(AsyncClient.get_record)
-    abort_match = _wait_for(AsyncClient.abort_match)
-    get_deal_set = _wait_for(AsyncClient.get_deal_set)
-    close_deal_set = _wait_for(AsyncClient.close_deal_set)
-
-    create_ladder = _wait_for(AsyncClient.create_ladder)
-    get_ladder = _wait_for(AsyncClient.get_ladder)
-    list_standings = _wait_for(AsyncClient.list_standings)
-    list_standings_history = _wait_for(AsyncClient.list_standings_history)
-    list_ladder_results = _wait_for(AsyncClient.list_ladder_results)
-    reinstate_bot = _wait_for(AsyncClient.reinstate_bot)
-
-    create_league = _wait_for(AsyncClient.create_league)
-    list_league_results = _wait_for(AsyncClient.list_league_results)
-    list_league_standings = _wait_for(AsyncClient.list_league_standings)
+    register_bot = _waiting(AsyncClient.register_bot)
+    set_bot_kind = _waiting(AsyncClient.set_bot_kind)
+    create_match = _waiting(AsyncClient.create_match)
+    list_matches = _waiting(AsyncClient.list_matches)
+    create_league = _waiting(AsyncClient.create_league)
 
     def watch_match(self, name: str) -> Iterator[match_service_pb2.WatchMatchResponse]:
         """Watch a match as a spectator, from now to its end.

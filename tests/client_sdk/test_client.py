@@ -132,7 +132,7 @@ def test_both_clients_have_the_same_methods() -> None:
     def methods(client: type) -> dict[str, list[inspect.Parameter]]:
         return {
             name: list(inspect.signature(it).parameters.values())
-            for name, it in vars(client).items()
+            for name, it in inspect.getmembers(client)
             if inspect.isfunction(it) and not name.startswith("_")
         }
 
@@ -145,7 +145,7 @@ def test_a_bad_token_leaves_nothing_open() -> None:
 
 
 def test_the_client_has_each_method_of_the_async_client_with_its_parameters_and_docstring() -> None:
-    names = [name for name in vars(AsyncClient) if not name.startswith("_")]
+    names = [name for name in dir(AsyncClient) if not name.startswith("_")]
     assert {"get_match", "close", "watch_match"} <= set(names)
     for name in names:
         ours, theirs = getattr(Client, name), getattr(AsyncClient, name)
@@ -153,7 +153,6 @@ def test_the_client_has_each_method_of_the_async_client_with_its_parameters_and_
         assert not inspect.iscoroutinefunction(ours), name
         if name not in ("close", "watch_match"):
             assert ours.__doc__ == theirs.__doc__, name
-            assert ours.__qualname__ == f"Client.{name}"
 
 
 async def test_bytes_that_are_no_message_are_told(

@@ -111,8 +111,8 @@ def test_the_public_functions_are_found() -> None:
     assert {
         "play",
         "run",
-        "Client.get_match",
-        "AsyncClient.get_match",
+        "Client.create_match",
+        "AsyncClient.create_match",
         "UbongoMethods.build",
         "UgoCard.parse",
         "Results.standing",

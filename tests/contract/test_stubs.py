@@ -27,7 +27,7 @@ def build_stubs() -> Any:
 def stubs(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*_pb2*")
+        for path in [*folder.rglob("*_pb2*"), *folder.rglob("client_methods.py")]
         if path.suffix in {".py", ".pyi"}
     }
 

@@ -69,9 +69,10 @@ def method_rules() -> Mapping[str, MethodRule]:
     return _read_protos().methods
 
 
+@cache
 def read_comments() -> Mapping[str, str]:
     """Returns every comment, by the full name of what it describes, on one line and in the terms of JSON."""
-    return _read_protos().comments
+    return {name: _in_json_terms(comment) for name, comment in _read_protos().comments.items()}
 
 
 def first_sentence(comment: str) -> str:
@@ -80,22 +81,29 @@ def first_sentence(comment: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Declarations:
+class Declarations:
+    """All declarations. The keys are full names: seatwise.v1.MatchService.GetMatch, seatwise.v1.Match.state."""
+
     methods: dict[str, MethodRule]
     fields: dict[str, FieldRule]
     comments: dict[str, str]
+    """Each comment on one line."""
 
 
 @cache
-def _read_protos() -> _Declarations:
-    written = (files("seatwise_server.services") / "descriptors.binpb").read_bytes()
+def _read_protos() -> Declarations:
+    return parse_declarations((files("seatwise_server.services") / "descriptors.binpb").read_bytes())
+
+
+def parse_declarations(written: bytes) -> Declarations:
+    """Reads a `FileDescriptorSet` with annotations and comments. The build calls it for the methods of the clients."""
     protos = descriptor_pb2.FileDescriptorSet.FromString(written).file
     pool = descriptor_pool.DescriptorPool()
     for file in protos:
         pool.Add(file)
     method_rule, field_rule = _rule_reader(pool, "Method"), _rule_reader(pool, "Field")
     ours = [file for file in protos if file.package.startswith("seatwise.")]
-    return _Declarations(
+    return Declarations(
         methods={
             f"{file.package}.{service.name}.{method.name}": _method_rule(method_rule(method.options))
             for file in ours
@@ -110,7 +118,7 @@ def _read_protos() -> _Declarations:
             if field.HasField("options")
         },
         comments={
-            _name_at(file, location.path): _in_json_terms(" ".join(location.leading_comments.split()))
+            _name_at(file, location.path): " ".join(location.leading_comments.split())
             for file in ours
             for location in file.source_code_info.location
             if location.leading_comments
