@@ -34,6 +34,7 @@ from seatwise_server.rpc.grpc_echo import GrpcEcho
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.guest_seats import GuestSeats
 from seatwise_server.services.id_tokens import IdTokens
 from seatwise_server.services.issuer_keys import IssuerKeys
 from seatwise_server.services.living_referee import LivingReferee
@@ -240,6 +241,9 @@ class _Server:
         lobby = LobbyRole(common, referee.referee if referee else None) if "lobby" in roles else None
         wake = lobby.pairing.wake_pairing if lobby else _wake_no_lobby
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
+        if lobby and common.config.guests:
+            operations = (gateway or GatewayRole(common, wake)).operations
+            lobby.guests = GuestSeats(common.store, operations, common.config.guests, self._loop.time)
         self._roles = [role for role in (lobby, referee, gateway) if role]
         for role in self._roles:
             role.add_services(self._grpc, self._websockets)

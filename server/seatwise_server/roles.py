@@ -28,6 +28,7 @@ from seatwise_server.rpc.play_servicer import PlayServicer
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.audit_trail import AuditTrail, is_audited
 from seatwise_server.services.authentication import Authenticator, RefusalListener
+from seatwise_server.services.guest_seats import GuestSeats
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.owners import OwnerRequests
 from seatwise_server.services.read_budget import ReadBudget, ReadRates
@@ -195,6 +196,8 @@ class LobbyRole:
         self.transport_lag = referee.transport_lag if referee else TransportLag(common.lag)
         """That of the process: all roles share gRPC's threads."""
         self.lobby = Lobby(common.name, common.store, self.pairing, self._has_broken_links, limits)
+        self.guests: GuestSeats | None = None
+        """Seats guests that come to this lobby, if there are any."""
         self._common = common
 
     is_full = False
@@ -209,7 +212,8 @@ class LobbyRole:
         common = self._common
         server.add_lobby(LobbyServicer(self.lobby, common.authenticator, common.open_streams))
         if websockets:
-            authentication = SocketAuthentication(common.authenticator)
+            admit_guest = self.guests.admit_guest if self.guests else None
+            authentication = SocketAuthentication(common.authenticator, admit_guest)
             websockets.add_handler(
                 ATTEND_PATH, AttendSockets(self.lobby, authentication, common.open_streams)
             )
@@ -217,6 +221,8 @@ class LobbyRole:
     async def start(self) -> Tasks:
         """See `Role`."""
         common = self._common
+        if self.guests:
+            await common.store.access_tokens.read_ticket_key()  # so that no guest is the first to need it
         tasks: Tasks = {
             "lobby beat": self.lobby.renew_attendances(),
             "lobby listen": self.lobby.listen_for_notices(),

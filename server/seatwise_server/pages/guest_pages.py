@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -17,7 +16,7 @@ from seatwise_server.pages.page_filters import last_part
 from seatwise_server.pages.page_forms import check_own_page, read_form
 from seatwise_server.pages.page_responses import page_response, render_page
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.guest_seats import GUEST_TOKEN_S, GuestSeats
+from seatwise_server.services.guest_seats import GUEST_TOKEN_S, GuestTickets
 
 SEATS = "/seats"
 SEAT_COOKIE = "seatwise_seat"
@@ -28,20 +27,22 @@ _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 class GuestPages:
     """Answers /seats and /seats/{match}."""
 
-    def __init__(self, calls: PageCalls, seats: GuestSeats, sockets: str, *, has_other_sockets: bool) -> None:
+    def __init__(
+        self, calls: PageCalls, tickets: GuestTickets, sockets: str, *, has_other_sockets: bool
+    ) -> None:
         """`sockets` is the WebSocket of the lobby. `has_other_sockets` is whether referees have other ports of its host."""
         self._calls = calls
-        self._seats = seats
+        self._tickets = tickets
         self._sockets = sockets
         self._has_other_sockets = has_other_sockets
 
     async def take_seat(self, request: Request, _values: list[str]) -> Response:
-        """Makes a match for the guest, and sends the browser to its seat."""
+        """Gives the guest a ticket, and sends the browser to its seat. The match is made when the page there connects."""
         check_own_page(request)
         game = (await read_form(request)).get("game", "")
-        seat = await self._seats.take_seat(peer_of_page(), game)
-        url = f"{SEATS}/{last_part(seat.match)}"
-        cookie = seat_cookie(url, seat.token, is_secure=request.url.scheme == "https")
+        ticket, token = await self._tickets.new_ticket(peer_of_page(), game)
+        url = f"{SEATS}/{last_part(ticket.match)}"
+        cookie = seat_cookie(url, token, is_secure=request.url.scheme == "https")
         return Response(
             status_code=303, headers={"location": url, "set-cookie": cookie, "cache-control": "no-store"}
         )
@@ -49,30 +50,31 @@ class GuestPages:
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Returns the page at which the guest plays; the match's own page when it is over."""
         name = f"matches/{values[0]}"
-        match = (await self._calls.call("MatchService/GetMatch", name=name)).match
-        if match.state in (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED):
-            return Response(
-                status_code=303, headers={"location": f"/{match.name}", "cache-control": "no-store"}
-            )
         token = request.cookies.get(SEAT_COOKIE, "")
-        seat = await self._find_seat(match.bots, token, name)
-        lobby = self._lobby_at(request)
-        told = {
-            "match": name, "game": last_part(match.game), "seat": seat, "token": token, "lobby": lobby,
-            "names": list(short_names(tuple(match.bots))),
-        }  # fmt: skip
-        html = render_page("seat.html.j2", match=match, seat=seat, told=json.dumps(told))
-        return page_response(request, html, is_private=True, sockets=self._allowed_sockets(lobby))
-
-    async def _find_seat(self, bots: Sequence[str], token: str, match: str) -> int:
-        """Returns the seat of the browser that sent this token. Raises `Refusal` if it has none in the match."""
-        caller = await self._calls.find_caller("PlayService/Play", token) if token else None
-        if caller is None or caller.bot not in bots:
+        ticket = await self._tickets.read_ticket(token)
+        is_mine = ticket is not None and ticket.match == name
+        try:
+            match = (await self._calls.call("MatchService/GetMatch", name=name)).match
+        except Refusal as refusal:
+            if refusal.reason != "NOT_FOUND" or not is_mine:
+                raise
+        else:
+            if match.state in (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED):
+                return Response(
+                    status_code=303, headers={"location": f"/{name}", "cache-control": "no-store"}
+                )
+        if ticket is None or not is_mine:
             raise Refusal(
                 "NOT_ALLOWED",
-                f"this browser holds no seat of {match}. Anybody may watch it: /{match}. The home page gives you a seat",
+                f"this browser holds no seat of {name}. Anybody may watch it: /{name}. The home page gives you a seat",
             )
-        return list(bots).index(caller.bot)
+        lobby, seat = self._lobby_at(request), ticket.bots.index(ticket.bot)
+        told = {
+            "match": name, "game": ticket.game, "seat": seat, "token": token, "lobby": lobby,
+            "names": list(short_names(ticket.bots)),
+        }  # fmt: skip
+        html = render_page("seat.html.j2", ticket=ticket, seat=seat, told=json.dumps(told))
+        return page_response(request, html, is_private=True, sockets=self._allowed_sockets(lobby))
 
     def _lobby_at(self, request: Request) -> str:
         """Returns the address of the lobby's WebSocket for this browser."""

@@ -27,10 +27,6 @@ class PageCalls:
         operation, caller, request = await self._prepare_call(method, token, fields)
         return await operation.handle(caller, request)
 
-    async def find_caller(self, method: str, token: str | None) -> Caller:
-        """Returns the caller with this token if it may call the method. Raises `Refusal`."""
-        return await self._authenticator.authorize(f"/seatwise.v1.{method}", token, _peer.get())
-
     async def admit(self, method: str, **fields: Any) -> None:
         """Raises `Refusal` where anybody who called this method now would be refused before it began."""
         await self._prepare_call(method, None, fields)

@@ -24,7 +24,7 @@ from seatwise_server.pages.static_files import answer_static
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
-from seatwise_server.services.guest_seats import GuestSeats
+from seatwise_server.services.guest_seats import GuestTickets
 from seatwise_server.services.operations import Operation
 from seatwise_server.services.queue_depths import read_queue_depths
 from seatwise_server.store import Store
@@ -58,9 +58,9 @@ def add_pages(
     for path, make_page in pages.items():
         urls.add_endpoint(path, "GET", path, public_endpoint(make_page))
     if settings.guests and settings.guest_sockets:
-        seats = GuestSeats(store, operations, settings.guests, time.monotonic)
+        tickets = GuestTickets(store, time.monotonic)
         guests = GuestPages(
-            calls, seats, settings.guest_sockets, has_other_sockets=settings.has_other_sockets
+            calls, tickets, settings.guest_sockets, has_other_sockets=settings.has_other_sockets
         )
         urls.add_endpoint(SEATS, "POST", SEATS, page_endpoint(guests.take_seat))
         urls.add_endpoint(f"{SEATS}/{{match}}", "GET", f"{SEATS}/{{match}}", page_endpoint(guests.answer))

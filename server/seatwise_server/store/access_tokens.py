@@ -17,7 +17,16 @@ from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, B
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.redis.clock import now_ms
-from seatwise_server.store.tokens import ACCESS_KIND, NO_HASH, hash_secret, new_access_token, parse_token
+from seatwise_server.store.tokens import (
+    ACCESS_KIND,
+    NO_HASH,
+    SECRET_BYTES,
+    hash_secret,
+    new_access_token,
+    open_ticket,
+    parse_token,
+    seal_ticket,
+)
 
 KEEP_ENDED_MS = 90 * 86_400_000
 """How long a revoked or expired token is listed, in milliseconds. After that its text is unknown."""
@@ -94,14 +103,32 @@ class AccessTokens:
     async def _list_token(self, name: str) -> None:
         await call(self._client, "ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
 
-    async def create_brief_token(self, holder: str, scopes: frozenset[str], lifetime_ms: int) -> str:
-        """Creates a token that is in no list, and is forgotten after `lifetime_ms` milliseconds. Returns its text."""
-        token_id = _new_id("")
-        text, secret_hash = new_access_token(token_id)
-        args = (holder, " ".join(sorted(scopes)), secret_hash, "", lifetime_ms, 0)
-        key = keys.access_token(f"tokens/{token_id}")
-        await scripts.run_script(self._client, "access_token_create", [key], *args)
-        return text
+    async def read_ticket_key(self) -> bytes:
+        """Returns the key with which all processes of this server seal tickets. The first one that asks draws it."""
+        if (found := await call(self._client, "GET", keys.TICKET_KEY)) is None:
+            await call(self._client, "SET", keys.TICKET_KEY, secrets.token_bytes(SECRET_BYTES), "NX")
+            found = await call(self._client, "GET", keys.TICKET_KEY)
+        return bytes(found)
+
+    async def new_ticket(self, contents: str) -> str:
+        """Returns a ticket that says this. Nothing is stored of it."""
+        return seal_ticket(_new_id(""), contents, await self.read_ticket_key())
+
+    async def open_ticket(self, text: str) -> str:
+        """Returns what a ticket of this server says; empty for any other text."""
+        return open_ticket(text, await self.read_ticket_key())
+
+    async def is_used(self, ticket: str) -> bool:
+        """Returns whether the ticket is a token already."""
+        return await self.get_token(_token_of(ticket)) is not None
+
+    async def use_ticket(self, text: str, holder: str, scopes: frozenset[str], lifetime_ms: int) -> None:
+        """Makes a token of a ticket. It is in no list, and is forgotten after `lifetime_ms` milliseconds. Repeatable."""
+        secret = parse_token(text)[1].partition(".")[2]
+        args = (holder, " ".join(sorted(scopes)), hash_secret(secret), "", lifetime_ms, 0)
+        await scripts.run_script(
+            self._client, "access_token_create", [keys.access_token(_token_of(text))], *args
+        )
 
     async def rotate_token(self, name: str) -> IssuedAccessToken:
         """Gives the token a new text; the old text is no longer valid, and the end stays as it was.
@@ -195,6 +222,10 @@ def _new_id(request_id: str) -> str:
         else secrets.token_bytes(_ID_BYTES)
     )
     return base64.b32encode(raw).decode().lower()
+
+
+def _token_of(ticket: str) -> str:
+    return f"tokens/{parse_token(ticket)[1].partition('.')[0]}"
 
 
 def _check_name(name: str) -> None:

@@ -31,6 +31,9 @@ ACCESS_TOKEN_INDEX = "seatwise:tokens:index"
 INVITE_INDEX = "seatwise:invites:index"
 """Sorted set of all invites, in the order of their names."""
 
+TICKET_KEY = "seatwise:tickets:key"
+"""The secret with which tickets of guests are sealed, so that nothing is stored of a ticket before it is used."""
+
 OWNER_PSEUDONYM_SECRET = "seatwise:owners:pseudonym-secret"
 """The secret from which the ids of owners follow that an OIDC issuer has named."""
 

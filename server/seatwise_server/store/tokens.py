@@ -4,7 +4,7 @@ A token is `seatwise_<kind>_<body><checksum>`. Scanners for leaked secrets know 
 typing error from a token that is no longer valid. The bodies:
 
 - of kind `bot`: `<name>.<version>.<secret>`. A version may have dots: it is everything between the first dot and the last.
-- of kind `access`: `<id>.<secret>`, as `store/access_tokens.py` issues them.
+- of kind `access`: `<id>.<secret>`, as `store/access_tokens.py` issues them. The secret of a ticket is `<contents>.<seal>`.
 - of kind `admin`: `<secret>`, in the one local file.
 - of kind `invite`: `<id>.<secret>`, as `store/invites.py` issues them.
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import hmac
 import os
 import secrets
 import zlib
@@ -63,6 +64,27 @@ def new_access_token(token_id: str) -> tuple[str, bytes]:
     """Returns a new text for the access token of that id, and the hash to store for it."""
     secret = _new_secret()
     return _format_token(ACCESS_KIND, f"{token_id}.{secret}"), hash_secret(secret)
+
+
+def seal_ticket(token_id: str, contents: str, key: bytes) -> str:
+    """Returns a text for an access token that is stored only when it is used. It proves what it says, which is no secret."""
+    body = f"{token_id}.{contents.encode().hex()}"
+    return _format_token(ACCESS_KIND, f"{body}.{_seal_of(body, key)}")
+
+
+def open_ticket(text: str, key: bytes) -> str:
+    """Returns what a ticket says; empty for any text that was not sealed with this key."""
+    try:
+        body, _, seal = parse_token(text)[1].rpartition(".")
+        packed = body.partition(".")[2]
+        is_ours = bool(packed) and hmac.compare_digest(seal.encode(), _seal_of(body, key).encode())
+        return bytes.fromhex(packed).decode() if is_ours else ""
+    except (TokenRefused, ValueError):
+        return ""
+
+
+def _seal_of(body: str, key: bytes) -> str:
+    return hmac.new(key, body.encode(), hashlib.sha256).hexdigest()
 
 
 def new_invite_text(invite_id: str) -> tuple[str, bytes]:

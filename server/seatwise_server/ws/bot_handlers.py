@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from seatwise.v1 import lobby_service_pb2 as pb
@@ -36,14 +36,20 @@ TOKEN_STALL_S = 1.0
 class SocketAuthentication:
     """Finds out whose a socket is."""
 
-    def __init__(self, authenticator: Authenticator) -> None:
+    def __init__(
+        self, authenticator: Authenticator, admit_guest: Callable[[str], Awaitable[None]] | None = None
+    ) -> None:
+        """`admit_guest` is called with each token first: that of a guest is valid once the guest has a place."""
         self._authenticator = authenticator
+        self._admit_guest = admit_guest
 
     async def authorize_socket(self, socket: BotSocket, upgrade: Upgrade, method: str, peer: str) -> Caller:
         """Returns the bot that has opened the socket. Raises `Refusal`."""
         token = read_bearer_token(upgrade.authorization)
         if token is None:
             token = await self._receive_token(socket)
+        if self._admit_guest and token:
+            await self._admit_guest(token)
         try:
             return await self._authenticator.authorize(method, token, peer)
         except Refusal as refusal:

@@ -35,8 +35,8 @@ from seatwise_server.services import guest_seats
 from seatwise_server.services.guest_seats import (
     GUEST_COMES_S,
     GUEST_MATCHES_PER_MINUTE,
-    GUESTS_OF_NETWORK,
     GuestSeats,
+    GuestTickets,
 )
 from seatwise_server.ws.upgrade_request import PLAY_PATH, UpgradeRules, check_upgrade
 
@@ -53,7 +53,7 @@ PATIENCE_S = 60.0
 async def guest_house() -> AsyncIterator[House]:
     """A server that admits guests, with house bots of UGO! that run in this process."""
     with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        settings = {"http": HttpSettings(port=0, guests=3), "guests": 3, "ws_port": 0}
+        settings = {"http": HttpSettings(port=0, guests=12), "guests": 12, "ws_port": 0}
         async with house_in(Path(folder), **settings) as house, house_bots(house):
             yield house
 
@@ -210,7 +210,7 @@ async def test_a_guest_has_one_seat_and_no_other_right(guest_house: House) -> No
 async def test_a_guest_cannot_sit_at_another_seat(guest_house: House) -> None:
     mine, other = await take_seat(guest_house), await take_seat(guest_house)
     place = {"match": other.told["match"], "seat": other.told["seat"]}
-    attending = await come_to(guest_house, other)
+    attending = [await come_to(guest_house, seat) for seat in (mine, other)]
     async with open_page_socket(guest_house, "/v1/play") as socket, asyncio.timeout(PATIENCE_S):
         await say(socket, {"token": mine.told["token"]}, {"items": [place | {"sit": {}}]})
         while '"moveRejected"' not in (told := str(await socket.recv())):
@@ -220,10 +220,10 @@ async def test_a_guest_cannot_sit_at_another_seat(guest_house: House) -> None:
     async with guest_house.http() as http:
         for cookie in ("", mine.cookie, "seatwise_seat=x"):
             page = await http.get(other.url, cookie=cookie)
-            assert page.status in (401, 403)
+            assert page.status == 403
             assert other.told["token"].encode() not in page.body
-    await attending.close()
-    for seat in (mine, other):
+    for seat, socket in zip((mine, other), attending, strict=True):
+        await socket.close()
         await guest_house.admin.abort(seat.told["match"])
 
 
@@ -309,6 +309,35 @@ async def test_a_server_that_cannot_admit_guests_says_why(options: list[str], ad
     assert bool(why) is bool(advice)
 
 
+async def all_keys(house: House) -> set[bytes]:
+    assert house.server
+    return {key async for key in house.server.store.client._quick.scan_iter()}
+
+
+async def test_nothing_is_left_of_a_seat_that_nobody_opens(guest_house: House) -> None:
+    """And a ticket is of use only as it was given out."""
+    assert guest_house.server
+    before = await all_keys(guest_house)
+    seats = [await take_seat(guest_house, game) for game in ("ugo", "ubongo")]
+    assert await all_keys(guest_house) == before
+    async with guest_house.http() as http:
+        listed = (await http.get("/v1/matches")).body + (await http.get("/matches")).body
+        for seat in seats:
+            match, token = seat.told["match"], seat.told["token"]
+            assert match.encode() not in listed
+            assert (await http.get(f"/v1/{match}")).status == 404
+            assert (await http.get(seat.url)).status == 404
+            for text in (token[:-1], token.replace("3", "4"), token[: len(token) // 2]):
+                assert (await http.get(seat.url, cookie=f"seatwise_seat={text}")).status == 404
+                async with open_page_socket(guest_house, "/v1/attend") as socket:
+                    await say(socket, {"token": text})
+                    assert await how_it_ends(socket) == "TOKEN_UNKNOWN"
+            async with open_page_socket(guest_house, "/v1/play") as socket:
+                await say(socket, {"token": token})
+                assert await how_it_ends(socket) == "TOKEN_UNKNOWN"
+    assert await all_keys(guest_house) == before
+
+
 # --- How many -----------------------------------------------------------------------------------------------
 
 
@@ -318,6 +347,7 @@ class FewMatches:
     def __init__(self) -> None:
         self.states: dict[str, str] = {}
         self.held: dict[str, tuple[str, float]] = {}
+        self.used: set[str] = set()
         self.now = 0.0
         self.leases = self.matches = self.bots = self.access_tokens = self
 
@@ -338,8 +368,23 @@ class FewMatches:
     async def register_guest(self, name: str, _owner: str, _keep_ms: int) -> str:
         return f"bots/{name}/versions/1"
 
-    async def create_brief_token(self, bot: str, _scopes: object, _lifetime_ms: int) -> str:
-        return f"token of {bot}"
+    async def new_ticket(self, contents: str) -> str:
+        return contents
+
+    async def open_ticket(self, text: str) -> str:
+        return text
+
+    async def is_used(self, ticket: str) -> bool:
+        return ticket in self.used
+
+    async def use_ticket(self, text: str, _bot: str, _scopes: object, _lifetime_ms: int) -> None:
+        self.used.add(text)
+
+    async def come(self, seats: GuestSeats, peer: str) -> str:
+        """A guest comes from this address: the match. Raises `Refusal`."""
+        ticket, token = await GuestTickets(cast("Any", self), lambda: self.now).new_ticket(peer, "ugo")
+        await seats.admit_guest(token)
+        return ticket.match
 
     async def create(self, _caller: object, request: Any) -> None:
         self.states[guest_seats.match_name_for(request.request_id)] = "RUNNING"
@@ -366,43 +411,61 @@ def few() -> Iterator[FewMatches]:
         stack.close()
 
 
-async def reason_of(seats: GuestSeats, peer: str) -> str:
+async def reason_of(few: FewMatches, seats: GuestSeats, peer: str) -> str:
     try:
-        await seats.take_seat(peer, "ugo")
+        await few.come(seats, peer)
     except Refusal as refusal:
         return refusal.reason
     return ""
 
 
 async def test_guests_are_bounded_and_a_place_is_free_when_its_match_is_over(few: FewMatches) -> None:
-    one, other = few.seats(2), few.seats(2)  # of two gateways on one Redis
-    first = await one.take_seat("10.0.0.1:1", "ugo")
-    assert await reason_of(other, "10.0.0.2:1") == ""
-    assert await reason_of(one, "10.0.0.3:1") == await reason_of(other, "10.0.0.4:1") == "SERVER_FULL"
-    few.states[first.match] = "FINISHED"
-    assert await reason_of(other, "10.0.0.4:1") == ""
-    assert await reason_of(one, "10.0.0.3:1") == "SERVER_FULL"
+    one, other = few.seats(2), few.seats(2)  # of two lobbies on one Redis
+    first = await few.come(one, "10.0.0.1:1")
+    assert await reason_of(few, other, "10.0.0.2:1") == ""
+    assert (
+        await reason_of(few, one, "10.0.0.3:1") == await reason_of(few, other, "10.0.0.4:1") == "SERVER_FULL"
+    )
+    few.states[first] = "FINISHED"
+    assert await reason_of(few, other, "10.0.0.4:1") == ""
+    assert await reason_of(few, one, "10.0.0.3:1") == "SERVER_FULL"
 
 
-async def test_a_match_ends_whose_guest_does_not_come(few: FewMatches) -> None:
+async def test_a_match_ends_whose_guest_has_gone_again(few: FewMatches) -> None:
     seats = few.seats(1)
-    left = await seats.take_seat("10.0.0.1:1", "ugo")
-    few.states[left.match] = "WAITING"
-    assert await reason_of(seats, "10.0.0.2:1") == "SERVER_FULL"
+    left = await few.come(seats, "10.0.0.1:1")
+    few.states[left] = "WAITING"
+    assert await reason_of(few, seats, "10.0.0.2:1") == "SERVER_FULL"
     few.now = GUEST_COMES_S + 1
-    assert await reason_of(seats, "10.0.0.2:1") == ""
-    assert few.states[left.match] == "VOIDED"
+    assert await reason_of(few, seats, "10.0.0.2:1") == ""
+    assert few.states[left] == "VOIDED"
 
 
 async def test_one_address_can_neither_hold_all_places_nor_begin_matches_without_end(few: FewMatches) -> None:
-    seats = few.seats(50)
-    together = await asyncio.gather(*(reason_of(seats, f"10.0.0.1:{port}") for port in range(5)))
-    assert together == [""] * GUESTS_OF_NETWORK + ["QUOTA_EXCEEDED"] * (5 - GUESTS_OF_NETWORK)
-    assert await reason_of(seats, "10.0.0.2:1") == ""
+    seats = few.seats(8)
+    together = await asyncio.gather(*(reason_of(few, seats, f"10.0.0.1:{port}") for port in range(5)))
+    assert together == ["", "", *["QUOTA_EXCEEDED"] * 3]
+    assert await reason_of(few, few.seats(8), "10.0.0.1:9") == "QUOTA_EXCEEDED", "another lobby knows it"
+    assert await reason_of(few, seats, "10.0.0.2:1") == ""
     begun = 0
-    while (reason := await reason_of(seats, "10.0.0.3:1")) == "":
+    while (reason := await reason_of(few, seats, "10.0.0.3:1")) == "":
         begun += 1
         few.states = dict.fromkeys(few.states, "FINISHED")
     assert (begun, reason) == (GUEST_MATCHES_PER_MINUTE, "RATE_EXCEEDED")
     few.now = 60.0
-    assert await reason_of(seats, "10.0.0.3:1") == ""
+    assert await reason_of(few, seats, "10.0.0.3:1") == ""
+
+
+async def test_a_ticket_without_a_guest_holds_no_place_and_one_that_comes_twice_holds_one(
+    few: FewMatches,
+) -> None:
+    seats, tickets = few.seats(1), GuestTickets(cast("Any", few), lambda: few.now)
+    given = [await tickets.new_ticket("10.0.0.1:1", "ugo") for _ in range(int(GUEST_MATCHES_PER_MINUTE))]
+    assert (few.held, few.states) == ({}, {})
+    with pytest.raises(Refusal, match="begun many matches"):
+        await tickets.new_ticket("10.0.0.1:2", "ugo")
+    await asyncio.gather(*(seats.admit_guest(given[0][1]) for _ in range(3)))
+    few.used.clear()  # killed before the last step
+    await seats.admit_guest(given[0][1])
+    assert [*few.states] == [given[0][0].match]
+    assert await reason_of(few, seats, "10.0.0.2:1") == "SERVER_FULL"

@@ -29,12 +29,14 @@ class LastingSocket {
     if (!message.error) return this.handlers.onMessage(message);
     const reason = message.error.details?.[0]?.reason;
     this.isOver ||= FINAL.includes(reason);
+    this.refusal = message.error.message;
     if (this.isOver) this.handlers.onEnd(reason, message.error.message);
   }
 
   comeBack() {
     if (this.isOver) return;
-    this.handlers.onLost();
+    this.handlers.onLost(this.refusal);
+    this.refusal = "";
     this.timer = setTimeout(() => this.open(), this.retryMs * (0.5 + Math.random()));
     this.retryMs = Math.min(2 * this.retryMs, LONGEST_RETRY_MS);
   }
@@ -71,7 +73,7 @@ export class SeatLink {
 
   endings() {
     return {
-      onLost: () => this.handlers.onState("The connection is lost. The page connects again."),
+      onLost: (refusal) => this.handlers.onState(refusal ? `Not yet: ${refusal}. The page tries again.` : "The connection is lost. The page connects again."),
       onEnd: (reason, message) => {
         this.close();
         this.handlers.onState(reason === "REPLACED" ? "You play in another window now. Load this page again to go on here." : `The server has ended the connection: ${message}`);
