@@ -166,7 +166,9 @@ async def test_a_bot_that_forfeits_is_told_who_lets_it_back(
         await lobby.limit()
         await lobby.take_off("ladders/main", "forfeited 3 matches in a row", "FORFEITS")
         await until(
-            lambda: "ask the operator for `seatwise ladder reinstate main me/versions/1`" in caplog.text
+            lambda: (
+                "`seatwise ladder reinstate main me/versions/1` readmits it with its own token" in caplog.text
+            )
         )
 
 

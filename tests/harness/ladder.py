@@ -26,7 +26,8 @@ class Rung:
         self.stub = ladder_service_pb2_grpc.LadderServiceStub(house.admin.channel)
 
     async def create(self, seats: int = 2, *, game: str = "games/ugo", **more: Any) -> ladder_pb2.Ladder:
-        """One round of UGO! a match, with limits that nobody waits for."""
+        """One round of UGO! a match, with limits that nobody waits for. All bots of the tests have one owner."""
+        more = {"owners_together": True} | more
         limits = {"free_ms": QUICK, **more.pop("limits", {})}
         ladder = ladder_pb2.Ladder(
             name=self.name, game=game, seats=seats, options={"rounds": "1"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -44,6 +45,7 @@ def floors(draw: st.DrawFn) -> list[AttendingBot]:
             owner=f"owner{chance.randrange(6)}" if chance.random() < 0.9 else "",
             recent_opponents=tuple(chance.sample(names, min(count, 9))),
             seat_counts=tuple(chance.randrange(5) for _ in range(4)),
+            barred=frozenset(chance.sample(names, min(count, chance.choice((0, 0, 3, 9))))) - {name},
             free_matches=chance.choice((0, 1, 3)),
         )
         for name in names
@@ -64,7 +66,8 @@ def test_a_pass_gives_only_tables_that_are_allowed(
     assert all(by_name[bot].free_matches for bot in at_tables)
     for table in tables:
         owners = [by_name[bot].owner for bot in table if by_name[bot].owner]
-        assert len(owners) == len(set(owners)) or not apart or seats == 2
+        assert len(owners) == len(set(owners)) or not apart
+        assert not any(other in by_name[bot].barred for bot in table for other in table)
 
 
 @settings(max_examples=100, deadline=None)
@@ -85,11 +88,12 @@ def test_nobody_whose_patience_is_at_an_end_is_left_where_a_table_can_be_filled(
     floor: list[AttendingBot], seats: int, apart: bool
 ) -> None:
     """Whatever their ratings are, whomever they met: what is left over has too few owners for a table."""
+    floor = [replace(bot, barred=frozenset()) for bot in floor]
     tables = PairingRules(seats, owners_apart=apart).pair_tables(floor, 100)
     at_tables = {bot for table in tables for bot in table}
     left = [bot for bot in floor if bot.free_matches and bot.bot not in at_tables]
     if any(bot.waited_s >= RATING_PATIENCE_S for bot in left):
-        parties = {bot.owner or bot.bot if apart and seats > 2 else bot.bot for bot in left}
+        parties = {bot.owner or bot.bot if apart else bot.bot for bot in left}
         assert len(parties) < seats
 
 
@@ -148,11 +152,34 @@ def test_those_who_play_count_among_those_who_attend() -> None:
     assert len(PairingRules(4).pair_tables(four, 10)) == 1
 
 
-def test_two_of_one_owner_may_meet_only_where_two_play() -> None:
+@pytest.mark.parametrize("seats", [2, 3])
+def test_two_of_one_owner_meet_only_where_the_ladder_allows_it(seats: int) -> None:
     floor = bots(6, owner="one")
-    assert len(PairingRules(2).pair_tables(floor, 9)) == 3
-    assert PairingRules(3).pair_tables([replace(bot, waited_s=1e6) for bot in floor], 9) == []
-    assert len(PairingRules(3, owners_apart=False).pair_tables(floor, 9)) == 2
+    assert PairingRules(seats).pair_tables([replace(bot, waited_s=1e6) for bot in floor], 9) == []
+    assert len(PairingRules(seats, owners_apart=False).pair_tables(floor, 9)) == 6 // seats
+
+
+@pytest.mark.parametrize("waited_s", [1.0, 1e6])
+def test_two_that_have_met_too_often_are_not_seated_however_long_they_wait(waited_s: float) -> None:
+    floor = bots(4, waited_s=waited_s)
+    floor[0] = replace(floor[0], barred=frozenset({floor[1].bot}))
+    assert PairingRules(2).pair_tables(floor[:2], 9) == []
+    assert {frozenset(table) for table in numbers(PairingRules(2).pair_tables(floor, 9))} in (
+        {frozenset({0, 2}), frozenset({1, 3})},
+        {frozenset({0, 3}), frozenset({1, 2})},
+    )
+
+
+def test_a_barred_bot_at_the_head_does_not_hide_the_others_of_its_owner() -> None:
+    friend = AttendingBot(
+        "bots/friend/versions/1", 25.0, 90.0, "friend", barred=frozenset({"bots/b00000/versions/1"})
+    )
+    floor = [
+        *bots(1, waited_s=100.0),
+        friend,
+        replace(friend, bot="bots/second/versions/1", waited_s=30.0, barred=frozenset()),
+    ]
+    assert PairingRules(2).pair_tables(floor, 9) == [("bots/b00000/versions/1", "bots/second/versions/1")]
 
 
 def test_bots_of_nobody_are_not_one_owners() -> None:
@@ -264,3 +291,40 @@ def test_ten_thousand_are_paired_in_a_moment_whoever_owns_them(owners: int, wait
     began = time.process_time()
     PairingRules(4).pair_tables(floor, 10_000)
     assert time.process_time() - began < 1.0
+
+
+NAMES = [f"bots/b{n:03}/versions/1" for n in range(20)]
+MASTER, FRIENDS = NAMES[10], NAMES[13:15]
+
+
+def ladder_with_friends(seed: int, *, at_night: bool) -> Ladder:
+    """Twenty bots, a tenth of a log-odds apart, of which two lose to a third on purpose. For half of the time these are alone, or nobody is there."""
+    honest = plackett_luce({name: -0.1 * n for n, name in enumerate(NAMES)})
+
+    def play(bots: Sequence[str], chance: random.Random) -> tuple[int, ...]:
+        ranks = dict(zip(bots, honest(bots, chance), strict=True))
+        for friend in FRIENDS:
+            if {friend, MASTER} <= ranks.keys() and ranks[friend] < ranks[MASTER]:
+                ranks[friend], ranks[MASTER] = ranks[MASTER], ranks[friend]
+        return tuple(ranks.values())
+
+    run = Ladder(PairingRules(2), play, {name: name for name in NAMES}, seed)
+    for _ in range(6):
+        run.away = frozenset()
+        run.run(600)
+        run.away = frozenset(NAMES).difference([MASTER, *FRIENDS] if at_night else [])
+        run.run(600)
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_friends_that_attend_alone_at_night_lift_a_bot_by_at_most_one_place_more() -> None:
+    """For docs/statistics.md."""
+    places = {}
+    for at_night in (False, True):
+        runs = [ladder_with_friends(seed, at_night=at_night) for seed in range(16)]
+        found = [[bot for bot, _ in run.ratings.ranked_bots()].index(MASTER) + 1 for run in runs]
+        places[at_night] = sum(found) / len(found)
+        print(f"at night {at_night}: place {places[at_night]:.1f} of 11, {found}", flush=True)
+    assert places[True] >= places[False] - 1

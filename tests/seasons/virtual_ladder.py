@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
-from seatwise_server.ladder.bot_form import BotForms
+from seatwise_server.ladder.bot_form import BotForms, PairMeetings
 from seatwise_server.ladder.ladder_pairing import AttendingBot, PairedTable, PairingRules
 
 Play = Callable[[Sequence[str], random.Random], tuple[int, ...]]
@@ -18,7 +18,7 @@ Play = Callable[[Sequence[str], random.Random], tuple[int, ...]]
 
 @dataclass
 class Ladder:
-    """All attend all the time, with one match at once; a pass every second."""
+    """All attend all the time but for those that are `away`, with one match at once; a pass every second."""
 
     rules: PairingRules
     play: Play
@@ -29,10 +29,11 @@ class Ladder:
     log: list[LoggedResult] = field(default_factory=list)
     longest_wait: dict[str, float] = field(default_factory=dict)
     now: float = 0.0
+    away: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.ratings, self.forms = OpenskillRatings(), BotForms()
+        self.ratings, self.forms, self.meetings = OpenskillRatings(), BotForms(), PairMeetings()
         self.free_since = dict.fromkeys(self.owners, 0.0)
         self.running: list[tuple[float, PairedTable]] = []
 
@@ -40,7 +41,7 @@ class Ladder:
         self.owners[bot], self.free_since[bot] = owner, self.now
 
     def attending(self) -> list[AttendingBot]:
-        return [self._attending(bot) for bot in self.owners]
+        return [self._attending(bot) for bot in self.owners if bot not in self.away]
 
     def _attending(self, bot: str) -> AttendingBot:
         form, since = self.forms.form_of(bot), self.free_since.get(bot)
@@ -52,6 +53,7 @@ class Ladder:
             self.owners[bot],
             form.recent_opponents,
             form.seat_counts,
+            self.meetings.barred_opponents(bot, self.rules.seats, int(self.now * 1000)),
             free,
         )
 
@@ -73,10 +75,16 @@ class Ladder:
             ranks = self.play(table, self.chance)
             seq, endings = len(self.log) + 1, ("COMPLETED",) * len(table)
             result = LoggedResult(
-                seq, f"matches/{seq}", table, tuple(-rank for rank in ranks), ranks, endings
+                seq,
+                f"matches/{seq}",
+                table,
+                tuple(-rank for rank in ranks),
+                ranks,
+                endings,
+                log_ms=int(self.now * 1000),
             )
             self.log.append(result)
-            self.ratings.apply_result(result)
+            self.ratings.apply_result(result, is_rated=self.meetings.admit_result(result))
             self.forms.apply_result(result)
             self.free_since.update(dict.fromkeys(table, self.now))
         self.running = [end for end in self.running if end[0] > self.now]

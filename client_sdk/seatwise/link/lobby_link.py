@@ -40,9 +40,9 @@ WHAT_TO_DO = {
     TakenOff.CAUSE_NO_SHOWS: "Your bot was offered seats and did not sit down in time. Is setup() slower than "
     "offer.time_control.setup_ms? Can this machine reach the referee? The bot stays, and waits in its queues again when the "
     "time is over. The operator can let it back earlier, with `seatwise ctl forgive`.",
-    TakenOff.CAUSE_FORFEITS: "Look at what it did there: `seatwise match show MATCH`, with the bot's own token. Fix the bot, then "
-    "ask the operator for `seatwise ladder reinstate {ladder} {bot}`, or register it as a new version (--version), which is a new "
-    "player. Until then the bot stays, and waits in its other queues.",
+    TakenOff.CAUSE_FORFEITS: "Look at what it did there: `seatwise match show MATCH`, with the bot's own token. Fix the bot. "
+    "From the time that is named above, if one is, `seatwise ladder reinstate {ladder} {bot}` readmits it with its own token; the operator can do it at any "
+    "time. A new version (--version) is a new player. Until then the bot stays, and waits in its other queues.",
     TakenOff.CAUSE_OWNER_QUOTA: "This is a quota of all bots of its owner together: see `seatwise ctl owner show OWNER`. The bot stays, "
     "and waits in its queues again when the quota allows another match. The operator can raise it.",
 }

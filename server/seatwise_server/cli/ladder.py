@@ -16,7 +16,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import asking, ladder_table, table
 from seatwise_server.cli.asking import Call
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
+from seatwise_server.ladder.bot_form import rate_log
 
 PAGE_SIZE = 1000
 
@@ -51,7 +51,8 @@ def configure(parser: ArgumentParser) -> None:
     back = _add_verb(
         verbs,
         "reinstate",
-        "readmit a bot that was taken off the ladder (scope operate)",
+        "readmit a bot that was taken off the ladder (scope operate; or the bot's own token, 10 minutes after the first time and "
+        "2 hours after the second)",
         _reinstate_bot,
         as_admin=True,
     )
@@ -87,9 +88,7 @@ def _configure_create(parser: ArgumentParser) -> None:
         "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
     )
     parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
-    parser.add_argument(
-        "--owners-together", action="store_true", help="let bots of one owner share a table of three or four"
-    )
+    parser.add_argument("--owners-together", action="store_true", help="let bots of one owner meet")
 
 
 def run(args: Namespace) -> int:
@@ -176,8 +175,7 @@ def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.S
     """Compute the ratings from the results alone; return 1 if any of them differs."""
     results = [result for result in _list_results(ask, name) if result.seq <= shown]
     found = [
-        (bot, rating.mu, rating.sigma, rating.matches)
-        for bot, rating in recompute_ratings(results).ranked_bots()
+        (bot, rating.mu, rating.sigma, rating.matches) for bot, rating in rate_log(results).ranked_bots()
     ]
     told = [(each.bot, each.mu, each.sigma, each.matches) for each in standings]
     if found != told:
@@ -193,7 +191,7 @@ def _list_results(ask: Call, name: str) -> Iterator[LoggedResult]:
     for each in asking.read_entries(ask, "ListLadderResults", request, "results"):
         yield LoggedResult(
             each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
-            tuple(each.endings), each.chain.hex(),
+            tuple(each.endings), each.chain.hex(), log_ms=each.log_time.ToMilliseconds(),
         )  # fmt: skip
 
 

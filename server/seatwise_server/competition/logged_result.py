@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from seatwise_referee.ending import Ending
@@ -37,6 +37,8 @@ class LoggedResult:
     """The name of the duplicate deal that several matches share. Empty for a deal that is played once."""
     par: tuple[float, ...] = ()
     """The score of the par bot at each seat of this deal, if it is known."""
+    log_ms: int = field(default=0, compare=False)
+    """When it was added to its log, in milliseconds of Redis's clock; 0 if it is not known."""
 
     @property
     def compares_bots(self) -> bool:
@@ -46,7 +48,9 @@ class LoggedResult:
     def to_json(self) -> dict[str, Any]:
         """Return plain values, from which `from_json` makes the same result again."""
         return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+            if name != "log_ms" or value
         }
 
     @classmethod
@@ -65,6 +69,7 @@ class LoggedResult:
             ranks=_read_list(line, "ranks", int),
             endings=_read_endings(line),
             par=tuple(map(float, par)),
+            log_ms=_read_whole_number(line, "log_ms") if "log_ms" in line else 0,
             **texts,
         )
         return _check_result(result)

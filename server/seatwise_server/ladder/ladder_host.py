@@ -19,7 +19,7 @@ from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.ladder.published_table import LadderRow, build_table, encode_table
 from seatwise_server.ladder.standings_history import encode_point
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
-from seatwise_server.store import Store
+from seatwise_server.store import LadderExclusion, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import LADDER_CHECK_S, LADDER_LEASE_S
 
@@ -38,7 +38,7 @@ class HostedLadder:
 
     ladder: Ladder
     state: LadderState
-    published_off: dict[str, str] | None = None
+    published_off: dict[str, LadderExclusion] | None = None
     """The bots that are published as off the ladder, each with its reason. `None` before the first publication."""
     published_revision: int = -1
     """The revision of the state in the published table."""
@@ -142,11 +142,11 @@ class LadderHost:
     async def _publish_off_reasons(self, hosted: HostedLadder) -> None:
         """Store with each bot why it is off the ladder, for its owner. Repeating this does no harm."""
         name, off_reasons = hosted.ladder.name, dict(hosted.state.off_reasons)
-        for bot, reason in off_reasons.items():
-            if (hosted.published_off or {}).get(bot) != reason:
-                await self._store.ladders.take_off(bot, name, reason)
+        for bot, off in off_reasons.items():
+            if (hosted.published_off or {}).get(bot) != off:
+                await self._store.ladders.take_off(bot, name, off)
                 await self._store.queues.leave_queue(name, bot)
-                log.warning("bot_taken_off_ladder", ladder=name, bot=bot, reason=reason)
+                log.warning("bot_taken_off_ladder", ladder=name, bot=bot, reason=off.reason)
         before = hosted.state.reinstated if hosted.published_off is None else hosted.published_off.keys()
         for bot in before - off_reasons.keys():
             await self._store.ladders.let_back(bot, name)
@@ -169,7 +169,8 @@ class LadderHost:
     async def _publish_table(self, hosted: HostedLadder) -> None:
         loop, state = asyncio.get_running_loop(), hosted.state
         began, revision, results = loop.time(), state.revision, state.seq
-        rated, off = state.ratings.ranked_bots(), dict(state.off_reasons)
+        rated = state.ratings.ranked_bots()
+        off = {bot: each.reason for bot, each in state.off_reasons.items()}
         try:
             order = [bot for bot, _ in rated]
             strengths = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)

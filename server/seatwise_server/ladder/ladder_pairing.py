@@ -28,6 +28,8 @@ RATING_PATIENCE_S = 20.0
 """Seconds of waiting after which the rating does not count any more."""
 FIRST_BOTS_PER_SEAT = 3
 """Bots for each free seat that are paired first if there is not room for all: those that have waited longest."""
+MOST_OF_OWNER = 8
+"""The most bots of one owner that are tried for one table, if the first ones have met a bot of the table too often."""
 MOST_CANDIDATES = 40
 """The most candidates for one table, so that a thousand bots of one owner do not delay a pass."""
 
@@ -47,9 +49,11 @@ class AttendingBot:
     owner: str = ""
     """The owner's name; empty for house bots, which may sit with all others."""
     recent_opponents: tuple[str, ...] = ()
-    """Its last opponents, the latest first."""
+    """Its last opponents, the latest first. It meets them again if it has waited for long."""
     seat_counts: tuple[int, ...] = (0, 0, 0, 0)
     """How often it has sat at each seat, by seat."""
+    barred: frozenset[str] = frozenset()
+    """The bots that it has met too often of late: a match with one of them would not be rated."""
     free_matches: int = 1
     """The number of matches that it would take now. A bot with 0 counts only as attending."""
 
@@ -60,7 +64,7 @@ class PairingRules:
 
     seats: int
     owners_apart: bool = True
-    """Whether bots of one owner never share a table of three or four, where they could help each other."""
+    """Whether bots of one owner never share a table, where they could help each other. House bots have no owner."""
     memory: int = 9
     """A bot does not meet any of its last `memory` opponents again, if enough others attend."""
 
@@ -75,17 +79,13 @@ class PairingRules:
         """Return how many opponents to avoid, such that enough bots remain even if all their tables end at once."""
         return max(0, min(self.memory, (attending - self.seats) // (self.seats - 1)))
 
-    def keeps_apart(self) -> bool:
-        """Return whether the tables of this ladder keep bots of one owner apart."""
-        return self.owners_apart and self.seats > 2
-
 
 class _PairingPass:
     """One pass. Bots are numbers here: their positions in the order of ratings. The free ones form a linked list."""
 
     def __init__(self, rules: PairingRules, bots: Sequence[AttendingBot]) -> None:
         self.rules = rules
-        self.apart = rules.keeps_apart()
+        self.apart = rules.owners_apart
         self.bots = bots
         self.ratings = [bot.rating for bot in bots]
         self.waited = [bot.waited_s for bot in bots]
@@ -135,19 +135,19 @@ class _PairingPass:
         bots, anchor, seats = self.bots, self.bots[first], self.rules.seats
         reach = PLACES_PER_SEAT * (seats - 1) << min(int(anchor.waited_s / RANGE_DOUBLES_S), 30)
         memory = self.memory >> min(int(anchor.waited_s / MEMORY_HALVES_S), 30)
-        names, met = {anchor.bot}, set(anchor.recent_opponents[:memory])
+        names, met = {anchor.bot}, anchor.barred.union(anchor.recent_opponents[:memory])
         owners = {anchor.owner} if self.apart and anchor.owner else set()
         table = [first]
         for number in islice(self._nearest_free_bots(first, reach), MOST_CANDIDATES):
             other = bots[number]
-            recent = other.recent_opponents[:memory]
-            if other.bot in met or other.owner in owners or not names.isdisjoint(recent):
+            avoided = other.barred.union(other.recent_opponents[:memory])
+            if other.bot in met or other.owner in owners or not names.isdisjoint(avoided):
                 continue
             table.append(number)
             if len(table) == seats:
                 return table
             names.add(other.bot)
-            met.update(recent)
+            met |= avoided
             if self.apart and other.owner:
                 owners.add(other.owner)
         return None
@@ -172,21 +172,36 @@ class _PairingPass:
     def _pair_overdue(self, waiting: Iterable[int], room: int) -> list[PairedTable]:
         """Form tables that begin with a bot whose patience is over, and take those that have waited longest.
 
-        Only bots of one owner are kept apart.
+        Only bots of one owner are kept apart, and bots that have met too often.
         """
         tables: list[PairedTable] = []
         queues = self._queue_by_owner(waiting)
         heads = [(queue[0][0], owner) for owner, queue in queues.items()]  # in waiting order, so it is a heap
         while len(tables) < room and len(heads) >= self.rules.seats:
-            called = [heappop(heads) for _ in range(self.rules.seats)]
-            table = [queues[owner].popleft()[1] for _, owner in called]
-            if self.bots[table[0]].waited_s < RATING_PATIENCE_S:
-                break
-            tables.append(self._take_table(table))
-            for _, owner in called:
+            called: list[object] = []
+            table: list[int] = []
+            while heads and len(table) < self.rules.seats and len(called) < MOST_CANDIDATES:
+                called.append(owner := heappop(heads)[1])
+                found = next(
+                    (each for each in islice(queues[owner], MOST_OF_OWNER) if self._may_join(table, each[1])),
+                    None,
+                )
+                if found and (table or self.bots[found[1]].waited_s >= RATING_PATIENCE_S):
+                    table.append(found[1])
+                    queues[owner].remove(found)
+                elif not table:
+                    return tables
+            if len(table) == self.rules.seats:
+                tables.append(self._take_table(table))
+            for owner in called:
                 if queues[owner]:
                     heappush(heads, (queues[owner][0][0], owner))
         return tables
+
+    def _may_join(self, table: Iterable[int], number: int) -> bool:
+        """Return whether a bot has not met one of the table too often."""
+        own = self.bots[number]
+        return all(own.bot not in (one := self.bots[at]).barred and one.bot not in own.barred for at in table)
 
     def _queue_by_owner(self, waiting: Iterable[int]) -> dict[object, deque[tuple[int, int]]]:
         """Return the queue of free bots of each owner, as (position in the order of waiting, number)."""

@@ -27,7 +27,7 @@ class Ladder:
     """The complete options, as `Game.complete_options` returns them."""
     time_control: TimeControl
     owners_together: bool = False
-    """Whether two bots of one owner may sit at the same table of three or four."""
+    """Whether two bots of one owner may sit at the same table."""
 
     @property
     def pairing_rules(self) -> PairingRules:

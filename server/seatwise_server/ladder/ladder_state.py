@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from datetime import UTC, datetime
 
 import structlog
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
-from seatwise_server.ladder.bot_form import BotForms
-from seatwise_server.store import Event, Store
+from seatwise_server.ladder.bot_form import BotForm, BotForms, PairMeetings
+from seatwise_server.store import Event, LadderExclusion, Store
 
 RESULTS_PER_READ = 500
 """The number of results that are read from the store at once."""
@@ -36,8 +37,8 @@ class LadderState:
         """The number of the last result that was applied."""
         self.ended_matches: set[str] = set()
         """Matches whose results were applied. The reader of this set empties it."""
-        self.ratings, self.forms = OpenskillRatings(), BotForms()
-        self.off_reasons: dict[str, str] = {}
+        self.ratings, self.forms, self.meetings = OpenskillRatings(), BotForms(), PairMeetings()
+        self.off_reasons: dict[str, LadderExclusion] = {}
         """The bots that may not be paired, each with its reason."""
         self.reinstated: set[str] = set()
         """Bots that were reinstated at some time."""
@@ -77,7 +78,7 @@ class LadderState:
     def _apply_result(self, result: LoggedResult) -> None:
         self.seq = result.seq
         self.ended_matches.add(result.match)
-        self.ratings.apply_result(result)
+        self.ratings.apply_result(result, is_rated=self.meetings.admit_result(result))
         self.forms.apply_result(result)
         self._update_off_reasons(*result.bots)
 
@@ -85,15 +86,27 @@ class LadderState:
         while self._events and self._events[0].at <= self.seq:
             event = self._events.popleft()
             for bot in event.absent:
-                self.forms.note_no_show(bot, event.match)
+                self.forms.note_no_show(bot, event.match, event.at_ms)
             for bot in event.pardoned:
-                self.forms.reinstate_bot(bot)
+                if event.by_itself:
+                    self.forms.let_bot_return(bot, event.at_ms)
+                else:
+                    self.forms.reinstate_bot(bot)
             self.reinstated.update(event.pardoned)
             self._update_off_reasons(*event.absent, *event.pardoned)
 
     def _update_off_reasons(self, *bots: str) -> None:
         for bot in bots:
-            if reason := self.forms.form_of(bot).off_reason():
-                self.off_reasons[bot] = reason
+            if (form := self.forms.form_of(bot)).is_off:
+                self.off_reasons[bot] = _describe_exclusion(form)
             else:
                 self.off_reasons.pop(bot, None)
+
+
+def _describe_exclusion(form: BotForm) -> LadderExclusion:
+    """Return why a version is off the ladder, and who readmits it."""
+    way_back = "only the operator readmits it now"
+    if form.back_ms:
+        at = datetime.fromtimestamp(form.back_ms / 1000, UTC)
+        way_back = f"its own token readmits it from {at:%Y-%m-%d %H:%M:%S} UTC on, the operator earlier"
+    return LadderExclusion(f"{form.off_reason()}; {way_back}", form.back_ms)

@@ -15,6 +15,7 @@ from seatwise.child_process import told_lines
 from seatwise.cli.output import AnswerOutput
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
+from seatwise_server.ladder.bot_form import rated_results
 
 PEER_PLACES = 10
 """The number of neighbours in the table, on each side, with which a bot is compared."""
@@ -42,8 +43,8 @@ def main() -> None:
 
 
 def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> StrengthsByBot:
-    """Return the strengths by these results, for a table in this order."""
-    fitted = fit_strengths(log)
+    """Return the strengths by those of these results that are rated, for a table in this order."""
+    fitted = fit_strengths(rated_results(log))
     known = {strength.bot: strength for strength in fitted.strengths}
     rows = [known[bot] for bot in order if bot in known]
     return {each.bot: [each.value, each.low, each.high, each.provisional, _indistinct_neighbours(fitted, rows, place)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -121,22 +123,34 @@ class LadderPairing:
         """Returns the bots that wait, and those at tables: the latter count among the opponents that a bot can
         meet again.
         """
-        free = [self._attending_bot(hosted, each.name, (at_ms - each.since_ms) / 1000, 1) for each in waiting]
         names = {each.name for each in waiting}
+        at_tables: dict[str, Counter[str]] = defaultdict(Counter)
+        for bots in hosted.open_tables.values():
+            for bot in names.intersection(bots):
+                at_tables[bot].update(other for other in bots if other != bot)
+        free = [self._waiting_bot(hosted, each, at_ms, at_tables.get(each.name)) for each in waiting]
         busy = (
             {bot for bots in hosted.open_tables.values() for bot in bots}
             - names
             - hosted.state.off_reasons.keys()
         )
-        return free + [self._attending_bot(hosted, bot, 0.0, 0) for bot in sorted(busy)]
+        return free + [self._busy_bot(hosted, bot) for bot in sorted(busy)]
 
-    def _attending_bot(self, hosted: HostedLadder, bot: str, waited_s: float, free: int) -> AttendingBot:
-        form = hosted.state.forms.form_of(bot)
-        rating = hosted.state.ratings.rating_of(bot).mu
-        owner = self._owners.get(bot, "")
-        return AttendingBot(
-            bot, rating, max(0.0, waited_s), owner, form.recent_opponents, form.seat_counts, free
+    def _waiting_bot(
+        self, hosted: HostedLadder, entry: QueueEntry, at_ms: int, at_tables: Counter[str] | None
+    ) -> AttendingBot:
+        seats, waited_s = hosted.ladder.seats, (at_ms - entry.since_ms) / 1000
+        return replace(
+            self._busy_bot(hosted, entry.name),
+            waited_s=max(0.0, waited_s),
+            free_matches=1,
+            barred=hosted.state.meetings.barred_opponents(entry.name, seats, at_ms, at_tables),
         )
+
+    def _busy_bot(self, hosted: HostedLadder, bot: str) -> AttendingBot:
+        form, rating = hosted.state.forms.form_of(bot), hosted.state.ratings.rating_of(bot).mu
+        owner = self._owners.get(bot, "")
+        return AttendingBot(bot, rating, 0.0, owner, form.recent_opponents, form.seat_counts, free_matches=0)
 
     async def _seat_table(self, hosted: HostedLadder, table: Sequence[str]) -> None:
         """Takes these bots off the queue, if all of them still wait, and seats them in this order."""

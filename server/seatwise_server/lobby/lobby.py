@@ -223,7 +223,7 @@ class Lobby:
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
             ladders = await self._store.ladders.ladders_off(attendance.bot)
             named = {name: why for name, why in ladders.items() if name in attendance.queues}
-            off += [off_ladder(name, why) for name, why in named.items()]
+            off += [off_ladder(name, each) for name, each in named.items()]
         barred = [queue for queue, found in room.items() if found.is_off]
         if barred and (found_off := await self._store.no_shows.read_off_queues(attendance.bot)):
             off += [off_queue(queue, found_off) for queue in barred]

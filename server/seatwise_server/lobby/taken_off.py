@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.store import OffQueues, OwnerRoom
+from seatwise_server.store import LadderExclusion, OffQueues, OwnerRoom
 
 
-def off_ladder(ladder: str, reason: str) -> pb.TakenOff:
+def off_ladder(ladder: str, off: LadderExclusion) -> pb.TakenOff:
     """Returns the message for a ladder that the bot is off until it is reinstated."""
-    return pb.TakenOff(queue=ladder, reason=reason, cause=pb.TakenOff.CAUSE_FORFEITS)
+    taken_off = pb.TakenOff(queue=ladder, reason=off.reason, cause=pb.TakenOff.CAUSE_FORFEITS)
+    if off.back_ms:
+        taken_off.back_time.FromMilliseconds(off.back_ms)
+    return taken_off
 
 
 def off_queue(queue: str, off: OffQueues) -> pb.TakenOff:

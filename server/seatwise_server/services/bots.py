@@ -218,8 +218,8 @@ class BotService:
         bot.attending = bool(await self._attendances.present_bots([bot.name]))
         [kind] = await self._bots.kinds_of([bot.name])
         bot.kind = cast("bot_pb2.BotKind", kind)
-        for ladder, reason in sorted((await self._ladders.ladders_off(bot.name)).items()):
-            bot.taken_off.add(ladder=ladder, reason=reason)
+        for ladder, excluded in sorted((await self._ladders.ladders_off(bot.name)).items()):
+            bot.taken_off.add(ladder=ladder, reason=excluded.reason)
         if off := await self._no_shows.read_off_queues(bot.name):
             bot.off_queues.CopyFrom(resources.off_queues(off))
         return pb.GetBotResponse(bot=bot)

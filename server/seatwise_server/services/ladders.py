@@ -11,6 +11,7 @@ from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import bot_pb2, ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.standings_history import decode_point
 from seatwise_server.refusal import Refusal
@@ -27,8 +28,7 @@ from seatwise_server.services.match_requests import (
 )
 from seatwise_server.services.paging import page_of_names, page_size, parse_position
 from seatwise_server.services.resource_names import ResourceName
-from seatwise_server.store import LadderMeta, Store
-from seatwise_server.store.results import ResultLogEntry
+from seatwise_server.store import LadderMeta, Store, now_ms
 
 _NAMES = ResourceName("ladders", "ladder", "ladder")
 MOST_HISTORY_BOTS = 20
@@ -111,7 +111,7 @@ class LadderService:
         found = await self._read_results(request, size + 1)
         return pb.ListLadderResultsResponse(
             results=map(_result_message, found[:size]),
-            next_page_token=str(found[size - 1].result.seq) if len(found) > size else "",
+            next_page_token=str(found[size - 1].seq) if len(found) > size else "",
         )
 
     async def reinstate_bot(self, caller: Caller, request: pb.ReinstateBotRequest) -> pb.ReinstateBotResponse:
@@ -123,18 +123,29 @@ class LadderService:
         await self._get_meta(request.ladder)
         if await self._store.bots.get_bot(request.bot) is None:
             raise bot_not_found(request.bot)
-        await self._store.ladders.pardon_bot(request.ladder, request.bot)
+        if not caller.is_operator:
+            await self._check_pause(request)
+        await self._store.ladders.pardon_bot(request.ladder, request.bot, by_itself=not caller.is_operator)
         await self._store.ladders.let_back(request.bot, request.ladder)
         return pb.ReinstateBotResponse()
 
-    async def _read_results(
-        self, request: pb.ListLadderResultsRequest, count: int
-    ) -> Sequence[ResultLogEntry]:
+    async def _check_pause(self, request: pb.ReinstateBotRequest) -> None:
+        """Refuses a bot that is not off the ladder, or not yet allowed to readmit itself.
+
+        The host of the ladder checks it once more by the log, so a call that comes too early changes nothing.
+        """
+        off = (await self._store.ladders.ladders_off(request.bot)).get(request.ladder)
+        if off is None:
+            raise Refusal("NOT_ALLOWED", f"{request.bot} is not off {request.ladder}")
+        if not off.back_ms or await now_ms(self._store.client) < off.back_ms:
+            raise Refusal("NOT_ALLOWED", f"not yet: {request.bot} {off.reason}")
+
+    async def _read_results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[LoggedResult]:
         log = self._store.results
         if request.newest_first:
             before = parse_position(request.page_token, _END_OF_LOG)
             return await log.read_back(request.ladder, before, count)
-        return await log.read_entries(request.ladder, parse_position(request.page_token), count)
+        return await log.read_results(request.ladder, parse_position(request.page_token), count)
 
     async def _get_meta(self, name: str) -> LadderMeta:
         return await _NAMES.find_resource(name, self._store.ladders.get_ladder)
@@ -179,8 +190,7 @@ def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
         )
 
 
-def _result_message(entry: ResultLogEntry) -> ladder_pb2.LadderResult:
-    result = entry.result
+def _result_message(result: LoggedResult) -> ladder_pb2.LadderResult:
     return ladder_pb2.LadderResult(
         place=result.seq,
         match=result.match,
@@ -189,7 +199,7 @@ def _result_message(entry: ResultLogEntry) -> ladder_pb2.LadderResult:
         ranks=result.ranks,
         endings=result.endings,
         chain=bytes.fromhex(result.chain),
-        log_time=optional_timestamp(entry.log_ms),
+        log_time=optional_timestamp(result.log_ms or None),
     )
 
 

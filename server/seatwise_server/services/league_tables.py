@@ -77,12 +77,8 @@ class LeagueTables:
         loop = asyncio.get_running_loop()
         rows = await loop.run_in_executor(self._thread, _table_rows, meta.name, league, shown, voids)
         standings = [_standing_message(row) for row in rows]
-        log_ms = await self._log_ms(meta.name, shown[-1].seq) if shown else None
+        log_ms = (shown[-1].log_ms or None) if shown else None
         return ShownLeague(len(shown), len(results) - len(shown), len(voids), running, standings, log_ms)
-
-    async def _log_ms(self, name: str, seq: int) -> int | None:
-        [entry] = await self._store.results.read_entries(name, seq - 1, 1)
-        return entry.log_ms
 
     async def _read_results(self, name: str) -> list[LoggedResult]:
         results: list[LoggedResult] = []

@@ -7,6 +7,7 @@ import json
 from seatwise.v1 import league_pb2
 from seatwise.v1 import league_service_pb2 as pb
 from seatwise_referee.journal import canonical_json
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.refusal import Refusal
@@ -17,7 +18,6 @@ from seatwise_server.services.paging import page_of_names, page_size, parse_posi
 from seatwise_server.services.resource_names import ResourceName
 from seatwise_server.services.withheld_results import WithheldResults
 from seatwise_server.store import LeagueMeta, Store
-from seatwise_server.store.results import ResultLogEntry
 
 _NAMES = ResourceName("leagues", "league", "league")
 
@@ -77,8 +77,8 @@ class LeagueService:
         await self._get_meta(request.league)
         size = page_size(request.page_size)
         after = parse_position(request.page_token)
-        found = await self._store.results.read_entries(request.league, after, size + 1)
-        token = str(found[size - 1].result.seq) if len(found) > size else ""
+        found = await self._store.results.read_results(request.league, after, size + 1)
+        token = str(found[size - 1].seq) if len(found) > size else ""
         results = list(map(_result_message, found[:size]))
         withheld = await self._withheld.withhold_logged(caller, results)
         return pb.ListLeagueResultsResponse(results=results, next_page_token=token, withheld=withheld)
@@ -121,8 +121,7 @@ def _explain_error(error: Exception) -> str:
     return "a part of it has the wrong type"
 
 
-def _result_message(entry: ResultLogEntry) -> league_pb2.LeagueResult:
-    result = entry.result
+def _result_message(result: LoggedResult) -> league_pb2.LeagueResult:
     return league_pb2.LeagueResult(
         place=result.seq,
         match=result.match,
@@ -132,5 +131,5 @@ def _result_message(entry: ResultLogEntry) -> league_pb2.LeagueResult:
         endings=result.endings,
         chain=bytes.fromhex(result.chain),
         deal_set=result.deal,
-        log_time=optional_timestamp(entry.log_ms),
+        log_time=optional_timestamp(result.log_ms or None),
     )

@@ -23,7 +23,7 @@ from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeou
 from seatwise_server.store.invites import Invites, IssuedInvite, StoredInvite
 from seatwise_server.store.jobs import Job, Jobs, Tables
 from seatwise_server.store.journal import Death, Fence, Journal
-from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
+from seatwise_server.store.ladders import Event, LadderExclusion, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
@@ -78,6 +78,7 @@ __all__ = [
     "Job",
     "Jobs",
     "Journal",
+    "LadderExclusion",
     "LadderMeta",
     "Ladders",
     "LeagueMeta",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from seatwise_server.store import keys
@@ -54,6 +54,22 @@ class Event:
     """The bots that never sat down in `match`."""
     match: str
     """The match of the absence; empty for a pardon."""
+    by_itself: bool
+    """Whether the bots of a pardon asked for it themselves."""
+
+    @property
+    def at_ms(self) -> int:
+        """When it was noted, in milliseconds of Redis's clock."""
+        return int(self.place.partition("-")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class LadderExclusion:
+    """Why a bot is off a ladder."""
+
+    reason: str
+    back_ms: int
+    """From when its own token readmits it, in milliseconds of Redis's clock; 0 if only the operator does."""
 
 
 class Ladders:
@@ -125,9 +141,9 @@ class Ladders:
         found = zip(times, points, strict=True)
         return [(int(time), point) for time, point in found if point is not None]
 
-    async def pardon_bot(self, name: str, bot: str) -> None:
-        """Forgets the bot's forfeits in the ladder so far."""
-        await self._note_event(name, "", {"pardon": [bot]})
+    async def pardon_bot(self, name: str, bot: str, *, by_itself: bool = False) -> None:
+        """Forgets the bot's forfeits in the ladder so far; if it asks for that itself, only after its pause."""
+        await self._note_event(name, "", {"pardon": [bot]} | ({"by_itself": True} if by_itself else {}))
 
     async def note_absence(self, name: str, match: str, bots: Sequence[str]) -> None:
         """Notes that these bots never sat down in a match that was void for that reason. Repeatable."""
@@ -144,21 +160,28 @@ class Ladders:
         answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
         return [_parse_event(place.decode(), fields) for place, fields in answer]
 
-    async def take_off(self, bot: str, name: str, reason: str) -> None:
+    async def take_off(self, bot: str, name: str, off: LadderExclusion) -> None:
         """Notes that the bot is off the ladder, and why."""
-        await call(self._client, "HSET", keys.bot_off(bot), name, reason)
+        await call(self._client, "HSET", keys.bot_off(bot), name, json.dumps(asdict(off)))
 
     async def let_back(self, bot: str, name: str) -> None:
         """Lets the bot back onto the ladder; nothing happens if it is on it."""
         await call(self._client, "HDEL", keys.bot_off(bot), name)
 
-    async def ladders_off(self, bot: str) -> dict[str, str]:
+    async def ladders_off(self, bot: str) -> dict[str, LadderExclusion]:
         """Returns the ladders that the bot is off, each with the reason."""
         answer = await call(self._client, "HGETALL", keys.bot_off(bot))
-        return {name.decode(): reason.decode() for name, reason in as_pairs(answer)}
+        return {name.decode(): LadderExclusion(**json.loads(off)) for name, off in as_pairs(answer)}
 
 
 def _parse_event(place: str, fields: dict[bytes, bytes]) -> Event:
     body = json.loads(fields[b"e"])
     pardoned, absent = body.get("pardon", ()), body.get("absent", ())
-    return Event(place, int(fields[b"at"]), tuple(pardoned), tuple(absent), body.get("match", ""))
+    return Event(
+        place,
+        int(fields[b"at"]),
+        tuple(pardoned),
+        tuple(absent),
+        body.get("match", ""),
+        body.get("by_itself", False),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
@@ -14,19 +13,11 @@ from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.redis.scripts import ScriptCall
 
 
-@dataclass(frozen=True, slots=True)
-class ResultLogEntry:
-    """A result with the time at which it was added to its log."""
-
-    result: LoggedResult
-    log_ms: int | None
-    """In milliseconds of Redis's clock; None if an older version added it."""
-
-
 def append_call(competition: str, result: LoggedResult) -> ScriptCall:
     """Returns the script of `ResultLogs.append_result`."""
     body = result.to_json()
     del body["seq"]
+    body.pop("log_ms", None)
     named = [keys.results_log(competition), keys.results_places(competition)]
     written = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return "result_append", named, (result.match, written)
@@ -50,21 +41,15 @@ class ResultLogs:
         self, competition: str, after_seq: int = 0, count: int = 1000
     ) -> list[LoggedResult]:
         """Returns the next results after that place, in order; empty if there are none."""
-        return [entry.result for entry in await self.read_entries(competition, after_seq, count)]
-
-    async def read_entries(
-        self, competition: str, after_seq: int = 0, count: int = 1000
-    ) -> list[ResultLogEntry]:
-        """Returns the next entries after that place, in order; empty if there are none."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
-        return _parse_entries(await call(self._client, "XRANGE", keys.results_log(competition), *args))
+        return _parse_results(await call(self._client, "XRANGE", keys.results_log(competition), *args))
 
     async def read_back(
         self, competition: str, before_seq: int = 2**53, count: int = 1000
-    ) -> list[ResultLogEntry]:
-        """Returns the last entries before that place, newest first; empty if there are none."""
+    ) -> list[LoggedResult]:
+        """Returns the last results before that place, newest first; empty if there are none."""
         args = (f"({before_seq}-0", "-", "COUNT", count)
-        return _parse_entries(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
+        return _parse_results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
 
     async def place_in(self, competitions: Sequence[str], match: str) -> tuple[str, int] | None:
         """Returns the log among these that has the match, and the match's place in it; None if none has it."""
@@ -78,11 +63,14 @@ class ResultLogs:
         return int(await call(self._client, "XLEN", keys.results_log(competition)))
 
 
-def _parse_entries(answer: Any) -> list[ResultLogEntry]:
-    return [_parse_entry(int(place.partition(b"-")[0]), fields) for place, fields in answer]
-
-
-def _parse_entry(seq: int, fields: dict[bytes, bytes]) -> ResultLogEntry:
-    log_ms = fields.get(b"t")
-    result = LoggedResult.from_json({**json.loads(fields[b"r"]), "seq": seq})
-    return ResultLogEntry(result, None if log_ms is None else int(log_ms))
+def _parse_results(answer: Any) -> list[LoggedResult]:
+    return [
+        LoggedResult.from_json(
+            {
+                **json.loads(fields[b"r"]),
+                "seq": int(place.partition(b"-")[0]),
+                "log_ms": int(fields.get(b"t", 0)),
+            }
+        )
+        for place, fields in answer
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import pytest
 from harness import SOON_S, House, refusal_of, until
@@ -17,7 +18,7 @@ from seatwise.v1 import (
     ladder_service_pb2,
     match_pb2,
 )
-from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
+from seatwise_server.ladder.bot_form import rate_log
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -73,7 +74,7 @@ async def test_the_table_is_what_its_results_give_to_the_last_digit(house: House
         await it.until_results(8)
     results = await it.results()
     shown = await it.standings(len(results))
-    ratings = recompute_ratings(results)
+    ratings = rate_log(results)
     assert [(line.bot, line.mu, line.sigma, line.matches) for line in shown] == [
         (bot, rating.mu, rating.sigma, rating.matches) for bot, rating in ratings.ranked_bots()
     ]
@@ -139,13 +140,21 @@ async def test_a_broken_bot_is_taken_off_told_why_and_blocks_nobody(house: House
             await player.stop()
 
 
-async def test_a_bot_that_was_mended_lets_itself_back_on(house: House) -> None:
+async def test_a_bot_that_was_taken_off_comes_back_after_a_pause_or_by_the_operator(
+    house: House,
+) -> None:
     it = await rung(house, "mended", 2, limits={"setup_ms": 200})
     good, bad = await broken_off(house, it, 1)
     try:
         bad.is_broken = False
         assert (await refusal_of(it.reinstate(bad.wire.bot, good[0].wire))).reason == "NOT_ALLOWED"
-        await it.reinstate(bad.wire.bot, bad.wire)
+        early = await refusal_of(it.reinstate(bad.wire.bot, bad.wire))
+        assert (early.reason, early.message[:8]) == ("NOT_ALLOWED", "not yet:")
+        assert "its own token readmits it from 20" in early.message
+        assert bad.attending
+        assert bad.attending.taken_off[0].back_time.ToMilliseconds() > 1000 * (time.time() + 500)
+        await it.reinstate(bad.wire.bot)
+        assert "is not off" in (await refusal_of(it.reinstate(bad.wire.bot, bad.wire))).message
         before = len(await it.results())
         await it.until_results(before + 2)
         assert (await it.results())[-1].endings == ("COMPLETED", "COMPLETED")
@@ -167,13 +176,14 @@ async def test_who_is_off_is_told_so_when_it_attends_anew_and_stays_for_other_qu
     assert (await again.offer(within_s=10.0)).match == (await other.offer()).match
 
 
-async def test_bots_of_one_owner_share_no_table_of_three(house: House) -> None:
-    it = await rung(house, "owners", 3)
+@pytest.mark.parametrize("seats", [2, 3])
+async def test_bots_of_one_owner_do_not_meet(house: House, seats: int) -> None:
+    it = await rung(house, f"owners-{seats}", seats, owners_together=False)
     async with players(house, it.name, 3) as some:  # all are the tests' own
         waiting = house.server.store.queues
         await until(lambda: all(player.attending for player in some))
         assert await waiting.count_waiting(it.name) == 3
-        together = await rung(house, "together", 3, owners_together=True)
+        together = await rung(house, f"together-{seats}", seats)
         async with players(house, together.name, 3):
             await together.until_results(1)
         assert await it.results() == []

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
+from seatwise_server.ladder.bot_form import rate_log
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.store import Store, keys
@@ -59,7 +60,7 @@ async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> No
     assert (
         again.ratings.ranked_bots()
         == grown.ratings.ranked_bots()
-        == recompute_ratings(await store.results.read_results(LADDER)).ranked_bots()
+        == rate_log(await store.results.read_results(LADDER)).ranked_bots()
     )
     assert again.off_reasons == grown.off_reasons
     assert all(again.forms.form_of(bot(number)) == grown.forms.form_of(bot(number)) for number in range(6))
@@ -86,6 +87,13 @@ async def test_three_forfeits_in_a_row_are_a_fault_until_it_is_pardoned(store: S
     await forfeit(store, 10, 2)
     assert (await fresh(store)).off_reasons == {}
     await forfeit(store, 20, 1)
+    assert list((await fresh(store)).off_reasons) == [bot(1)]
+
+
+async def test_a_bot_that_asks_too_early_stays_off(store: Store) -> None:
+    """Whatever its own call has noted: the log decides."""
+    await forfeit(store, 1, 3)
+    await store.ladders.pardon_bot(LADDER, bot(1), by_itself=True)
     assert list((await fresh(store)).off_reasons) == [bot(1)]
 
 

@@ -17,6 +17,7 @@ from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
+from seatwise_server.ladder.bot_form import rated_results
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
@@ -83,7 +84,7 @@ async def test_strengths_are_those_of_the_refit_to_the_last_digit(
     found = await strength_client.fetch_strengths(LADDER, 450, order_of(results))
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
         each.bot: (each.value, each.low, each.high, each.provisional)
-        for each in fit_strengths(results).strengths
+        for each in fit_strengths(rated_results(results)).strengths
     }
 
 

@@ -15,6 +15,7 @@ from harness.published import DEAL_SET, LADDER, LEAGUE, Published, publishing
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.config import HttpSettings
+from seatwise_server.store import LadderExclusion
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -118,7 +119,7 @@ async def test_whatever_changes_is_sent_again(http_house: House, published: Publ
         played = LoggedResult(1, "matches/one-more", tuple(published.bots[:2]), (3, 2), (1, 2), endings)
         for competition in (LADDER, LEAGUE):
             await store.results.append_result(competition, played)
-        await store.ladders.take_off(bot, LADDER, "FORFEITS")
+        await store.ladders.take_off(bot, LADDER, LadderExclusion("FORFEITS", 0))
         for path in second:
             await changes(path, tags[path])
 

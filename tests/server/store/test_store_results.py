@@ -46,8 +46,8 @@ async def test_a_log_is_read_page_by_page_both_ways(store: Store) -> None:
         await store.results.append_result(LADDER, result(number))
     assert [each.seq for each in await store.results.read_results(LADDER, 2, 2)] == [3, 4]
     assert await store.results.read_results(LADDER, 5) == []
-    assert [each.result.seq for each in await store.results.read_back(LADDER, count=2)] == [5, 4]
-    assert [each.result.seq for each in await store.results.read_back(LADDER, 3)] == [2, 1]
+    assert [each.seq for each in await store.results.read_back(LADDER, count=2)] == [5, 4]
+    assert [each.seq for each in await store.results.read_back(LADDER, 3)] == [2, 1]
 
 
 async def test_logs_are_apart_and_an_absent_one_is_empty(store: Store) -> None:

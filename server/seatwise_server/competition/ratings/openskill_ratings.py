@@ -61,8 +61,8 @@ class OpenskillRatings:
         """Return the rating of a version, which is the initial one until its first match."""
         return self._rated.get(bot, Rating())
 
-    def apply_result(self, result: LoggedResult) -> None:
-        """Add one more result. A result that was added before changes nothing.
+    def apply_result(self, result: LoggedResult, *, is_rated: bool = True) -> None:
+        """Add one more result. A result that was added before changes nothing, nor does one that is not rated.
 
         Raises `ResultOutOfOrder` if a result before it is missing.
         """
@@ -71,7 +71,7 @@ class OpenskillRatings:
         if result.seq != self.seq + 1:
             raise ResultOutOfOrder(f"result {result.seq} does not directly follow {self.seq}")
         self.seq = result.seq
-        if result.compares_bots:
+        if is_rated and result.compares_bots:
             self._rate_match(result)
 
     def _rate_match(self, result: LoggedResult) -> None:
