@@ -23,7 +23,7 @@ MODULES = {
     ),
     "referee/seatwise_referee/games/ugo": ("kingdoms", "legality", "round_flow", "rules", "state", "tricks", "view"),
     "referee/seatwise_referee/verify": ("charges", "open_question", "replay", "required_entries", "shape"),
-    "client_sdk/seatwise": ("local_table",),
+    "client_sdk/seatwise/local": ("table",),
     "client_sdk/seatwise/codec": ("encoded_bytes", "ugo", "wire_format"),
     "server/seatwise_server/play": ("command_queue", "lag", "match_clock", "outbox", "play_messages", "receipts", "seat_links", "seat_updates", "standstills", "table"),
 }  # fmt: skip

@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seatwise.bot import Bot
-    from seatwise.bot_errors import BadAnswerError, ResignMatch, UsageError
-    from seatwise.errors import SeatwiseError
+    from seatwise.errors import BadAnswerError, ResignMatch, SeatwiseError, UsageError
     from seatwise.local import play
     from seatwise.offer import Offer
     from seatwise.remote import run, run_async
@@ -56,17 +55,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BadAnswerError": "seatwise.bot_errors",
+    "BadAnswerError": "seatwise.errors",
     "Bot": "seatwise.bot",
     "Card": "seatwise.ugo",
     "Colour": "seatwise.ugo",
     "MixedMove": "seatwise_referee.mixed_move",
     "Offer": "seatwise.offer",
-    "ResignMatch": "seatwise.bot_errors",
+    "ResignMatch": "seatwise.errors",
     "Result": "seatwise.result",
     "Results": "seatwise.standings",
     "SeatwiseError": "seatwise.errors",
-    "UsageError": "seatwise.bot_errors",
+    "UsageError": "seatwise.errors",
     "View": "seatwise.ugo",
     "play": "seatwise.local",
     "run": "seatwise.remote",

@@ -18,9 +18,15 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import SeatwiseError, ServerFailedError, TemporaryError, UnavailableError, from_rpc
+from seatwise.errors import (
+    SeatwiseError,
+    ServerFailedError,
+    TemporaryError,
+    UnavailableError,
+    UsageError,
+    from_rpc,
+)
 from seatwise.link.backoff import Backoff, Retry
 from seatwise.link.dialing import explain_failure, fetches_certificate, open_channel
 from seatwise.link.endpoint import refuse_clear_text, resolve_endpoint

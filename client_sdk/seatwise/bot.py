@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable
 from types import GeneratorType
 from typing import Any, TypeAlias
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME, KITS, find_server_kit
 from seatwise.kits.bot_methods import GameMethods
 from seatwise.kits.game_kit import TurnMethod
-from seatwise.offer import Offer
+from seatwise.offer import Offer, TimeLeft
 from seatwise.result import Result
-from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
 from seatwise_referee.mixed_move import MixedMove
 

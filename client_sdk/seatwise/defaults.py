@@ -1,4 +1,4 @@
-"""The defaults: the address of the server, and the variables and folders that hold tokens."""
+"""The defaults: addresses, the variables and folders that hold tokens, and the exit codes of the command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def data_folder() -> Path:
     """
     folder = find_data_folder()
     if folder is None:
-        from seatwise.bot_errors import UsageError
+        from seatwise.errors import UsageError
 
         raise UsageError(
             f"this user has no home folder: set HOME or {DATA_VARIABLE}. `seatwise serve` takes --data FOLDER, "
@@ -36,3 +36,12 @@ def find_data_folder() -> Path | None:
         return Path(os.environ.get(DATA_VARIABLE) or Path.home() / ".local/share/seatwise")
     except (RuntimeError, KeyError):  # neither HOME nor an entry in /etc/passwd
         return None
+
+
+# The exit codes of the command, apart from 0 for success
+
+FAILED = 1
+USAGE = 2
+"""The arguments are wrong, or the server refuses what they ask for."""
+INTERRUPTED = 130
+"""Ended by Ctrl-C: 128 and the number of SIGINT, as shells have it."""

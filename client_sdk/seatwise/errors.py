@@ -1,7 +1,7 @@
 """The errors of this package. An error from the server has its `reason`, for a program to read.
 
     SeatwiseError
-    +-- UsageError, BadAnswerError    see bot_errors
+    +-- UsageError, BadAnswerError    before a bot sits down, and in its answers
     +-- MissingTokenError           no token given
     +-- WrongGameError              an offer of another game than the bot plays
     +-- BotFailedError              not even the first bot object could be made
@@ -36,12 +36,28 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from seatwise.server_text import clean_text
-
-if TYPE_CHECKING:  # a program that plays offline loads neither grpc nor protobuf
+if TYPE_CHECKING:
     import grpc
 
     from seatwise.v1 import error_pb2
+
+
+LONGEST_SERVER_TEXT: Final = 1000
+"""The most characters that are shown of a text of a server."""
+
+
+def clean_text(text: str, longest: int = LONGEST_SERVER_TEXT) -> str:
+    """Return the text on one line, without control characters, and not longer than this: a terminal would obey them.
+
+    Args:
+        text: A text of a server.
+        longest: The most characters to keep.
+    """
+    shown = text if len(text) <= longest else f"{text[: longest - 3]}..."
+    if shown.isprintable():
+        return shown
+    return "".join(letter if letter.isprintable() else "?" for letter in shown)
+
 
 DETAILS_KEY: Final = "grpc-status-details-bin"
 LONGEST_RETRY_S: Final = 300.0
@@ -247,3 +263,21 @@ def _seconds(text: str) -> float:
         return min(max(0.0, float(text.removesuffix("s"))), LONGEST_RETRY_S)
     except ValueError:
         return 0.0
+
+
+class UsageError(SeatwiseError, ValueError):
+    """The caller asked for something that cannot be done. The message says what, where, and what to do instead."""
+
+
+class BadAnswerError(SeatwiseError):
+    """A bot's answer is no legal move. The message has the answer, and says what would be right."""
+
+
+class ResignMatch(SeatwiseError):
+    """Raise it in a method that answers a question, to resign the match: the referee plays the default moves to the end."""
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first exception of a group, however deep it lies in groups within groups."""
+    first = group.exceptions[0]
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

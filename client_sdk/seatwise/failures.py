@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from seatwise.bot_errors import BadAnswerError
+from seatwise.errors import BadAnswerError
 
 _SAMPLES_FOLDER = str(Path(__file__).parent / "samples")
 _ON_THE_WAY = (

@@ -13,7 +13,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver.exceptions import ToolError
 
-from seatwise.bot_errors import BadAnswerError
+from seatwise.errors import BadAnswerError
 from seatwise.kits.game_kit import GameKit
 from seatwise.model_seat import ModelSeat
 from seatwise.rules import read_rules_text

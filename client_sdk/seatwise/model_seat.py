@@ -14,13 +14,11 @@ from time import monotonic
 from typing import Any, TypeAlias
 
 from seatwise.bot import Bot, BotFactory
-from seatwise.bot_errors import BadAnswerError, ResignMatch
 from seatwise.codec.json_views import view_to_json
-from seatwise.errors import SeatwiseError
-from seatwise.kits.game_kit import GameKit
+from seatwise.errors import BadAnswerError, ResignMatch, SeatwiseError
+from seatwise.kits.game_kit import GameKit, check_text_game, list_move_texts, read_move_text
 from seatwise.offer import Offer
 from seatwise.result import Result
-from seatwise.text_moves import check_text_game, list_move_texts, read_move_text
 
 WAIT_S = 15.0
 """How long a call waits for something to happen, in seconds."""

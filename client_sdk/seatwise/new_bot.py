@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME, find_kit
 
 _PACKAGE: Final = Path(__file__).parent

@@ -10,20 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Unpack
 
-from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
+import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
 from seatwise.bot import BotFactory, check_bot
-from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import MissingTokenError
+from seatwise.errors import MissingTokenError, UsageError
 from seatwise.kits import DEFAULT_GAME, find_server_kit
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.loop_watch import watching_loop
 from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.stop_signals import handling_signals
 from seatwise.link.transports import choose_wire
-from seatwise.result import Result
+from seatwise.result import Result, Summary
 from seatwise.samples import sample
-from seatwise.summary import Summary
 
 log = logging.getLogger("seatwise")
 

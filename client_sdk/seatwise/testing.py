@@ -15,7 +15,7 @@ from hashlib import sha256
 from time import perf_counter_ns
 from typing import Any, Final
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.hosting import HostedGame
 from seatwise.kits import OWN_KITS
 from seatwise.kits.game_kit import GameKit

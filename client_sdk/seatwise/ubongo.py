@@ -14,8 +14,8 @@ has a price in virtual time (`seatwise.ubongo_prices`):
     True
 """
 
-from seatwise.building import Thought
 from seatwise.drawing import draw
+from seatwise.race_steps import Thought
 from seatwise.ubongo_prices import fitting_beside, fitting_places, is_fitting, overlapping, touch
 from seatwise_referee.games.ubongo import (
     BOUND,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Final
 
-from seatwise.work_price import WORK
+from seatwise.kits.game_kit import WORK
 from seatwise_referee.games import ubongo
 from seatwise_referee.games.ubongo import Layout, Placement, Symbols, Touch, UbongoCard, geometry
 

@@ -1,6 +1,6 @@
 """One match as a state machine: commands and the time go in, effects come out.
 
-The program around a match is its *shell* (`play/table.py` of the server, `local_table.py` of the SDK). The
+The program around a match is its *shell* (`play/table.py` of the server, `local/table.py` of the SDK). The
 shell has the clock, the network and the store; a match has none of them.
 
 1. The shell calls a command, for example `submit_move`, with the time at which it came. Times are whole

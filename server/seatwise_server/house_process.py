@@ -15,11 +15,10 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from seatwise import Bot
-from seatwise.building import Thought
 from seatwise.child_process import told_lines
-from seatwise.error_groups import first_error
-from seatwise.errors import SeatwiseError
+from seatwise.errors import SeatwiseError, first_error
 from seatwise.kits import KITS
+from seatwise.race_steps import Thought
 from seatwise.remote import run_async
 from seatwise.samples import sample as find_sample
 from seatwise.samples.search_limit import SEARCH_LIMIT

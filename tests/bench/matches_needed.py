@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from seatwise import Card, View
 from seatwise.bot import BotFactory
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise.samples.greedy import Greedy
 from seatwise.samples.ugo_playouts import mean_playout_points

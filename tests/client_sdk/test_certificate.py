@@ -13,7 +13,7 @@ from doubles.certificates import identity
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.link.certificate import format_pin, key_digest, names_of, parse_pin
 
 NAMES = ("a.example", "*.b.example", "10.1.2.3", "::1")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from seatwise import block_pool
-from seatwise.bot_errors import UsageError
 from seatwise.child_process import open_child
 from seatwise.cli import main
-from seatwise.comparison import StopRule, compare_versions
-from seatwise.deal_block import BlockPlan, BlockPlayer
-from seatwise.local import LocalWaiter
+from seatwise.errors import UsageError
+from seatwise.local import block_pool
+from seatwise.local.comparison import StopRule, compare_versions
+from seatwise.local.deal_block import BlockPlan, BlockPlayer
+from seatwise.local.matches import LocalWaiter
 
 ROUND = {"rounds": 1}
 

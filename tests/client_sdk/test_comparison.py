@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from seatwise.anytime_mean import BoundedAnytimeMean
-from seatwise.comparison import ComparisonVerdict, RunningComparison, StopRule
-from seatwise.deal_block import BlockPlan, PlayedBlock
+from seatwise.local.comparison import ComparisonVerdict, RunningComparison, StopRule
+from seatwise.local.deal_block import BlockPlan, PlayedBlock
 
 Draw = Callable[[random.Random], float]
 

@@ -23,10 +23,10 @@ from seatwise.samples.ubongo_solver import solve
 MODULES = (
     "seatwise",
     "seatwise.bot",
-    "seatwise.building",
+    "seatwise.race_steps",
     "seatwise.drawing",
     "seatwise.errors",
-    "seatwise.local",
+    "seatwise.local.matches",
     "seatwise.replay.sentences",
     "seatwise.replay.text",
     "seatwise.replay.text_blocks",

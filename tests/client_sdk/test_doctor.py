@@ -19,7 +19,6 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from doubles.raw_bot import raw_bot
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import main
 from seatwise.doctor.checks import CHECKS, NEW_REASON, UNKNOWN_FIELD
 from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
@@ -34,6 +33,7 @@ from seatwise.doctor.scripted_socket import (
     ScriptedSocket,
     later_json_of,
 )
+from seatwise.errors import UsageError
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2
 

@@ -23,9 +23,8 @@ from harness.listener import listening
 
 import seatwise
 from seatwise.async_client import AsyncClient
-from seatwise.bot_errors import UsageError
 from seatwise.client import Client
-from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, UsageError
 from seatwise.link import dialing
 from seatwise.link.certificate import dates_of
 from seatwise.link.endpoint import resolve_endpoint

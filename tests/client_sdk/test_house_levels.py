@@ -16,9 +16,9 @@ import pytest
 import seatwise
 from seatwise.kits import KITS
 from seatwise.kits.optional_parts import is_search_installed
+from seatwise.offer import TimeLeft
 from seatwise.samples import SAMPLES, sample, search_limit
 from seatwise.samples.search_limit import SearchLimit
-from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Ugo
 from seatwise_server import house
@@ -263,8 +263,8 @@ PAIRS = list(pairwise(LEVELS[:-1]))
 @pytest.mark.parametrize(("weaker", "stronger"), PAIRS)
 def test_adjacent_levels_are_told_apart_at_two_seats(weaker: str, stronger: str) -> None:
     """On rotated deals, by the intervals of `seatwise compare`."""
-    from seatwise.comparison import ComparisonVerdict, StopRule, compare_versions
-    from seatwise.deal_block import BlockPlan
+    from seatwise.local.comparison import ComparisonVerdict, StopRule, compare_versions
+    from seatwise.local.deal_block import BlockPlan
 
     plan = BlockPlan("ugo", (weaker, stronger), (weaker, stronger), {"rounds": 1}, "levels")
     rule = StopRule(margin=0.001, most_matches=30_000)

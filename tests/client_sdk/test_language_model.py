@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise.bot_errors import BadAnswerError, UsageError
+from seatwise.errors import BadAnswerError, UsageError
 from seatwise.kits import KITS
+from seatwise.kits.game_kit import check_text_game, list_move_texts, read_move_text
 from seatwise.samples.language_model import ModelBudget, find_move_text, make_language_model_bot
-from seatwise.text_moves import check_text_game, list_move_texts, read_move_text
 
 LEGAL = "LEGAL MOVES: "
 

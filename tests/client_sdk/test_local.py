@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise import Bot, Offer, Result, UsageError, View, local_table
+from seatwise import Bot, Offer, Result, UsageError, View
 from seatwise.cli import main
+from seatwise.local import table as local_table
 from seatwise.standings import interval_of
 from seatwise_referee.ending import Ending
 
@@ -221,7 +222,7 @@ def test_an_exception_costs_the_move_and_is_shown_with_its_traceback(
     assert match.endings == (Ending.COMPLETED, Ending.COMPLETED)
     shown = capsys.readouterr().err
     assert 'raise ValueError("five")' in shown
-    assert "local_table.py" not in shown
+    assert "local/table.py" not in shown
     assert shown.count("Traceback") == 1
     assert "1 more like it" in shown
 

@@ -13,10 +13,9 @@ import pytest
 
 from seatwise import model_seat
 from seatwise.bot import BotFactory
-from seatwise.bot_errors import BadAnswerError, UsageError
-from seatwise.errors import BadTokenError
+from seatwise.errors import BadAnswerError, BadTokenError, UsageError
 from seatwise.kits import KITS
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
 from seatwise.model_seat import LONGEST_CALL_S, WAIT_S, ModelSeat
 from seatwise.result import Result, result_of
 from seatwise.samples import sample

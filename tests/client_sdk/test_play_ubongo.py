@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise import local_table
-from seatwise.bot_errors import UsageError
 from seatwise.cli import main
-from seatwise.rate import BURST
+from seatwise.errors import UsageError
+from seatwise.kits.game_kit import WORK
+from seatwise.local import table as local_table
+from seatwise.race_steps import BURST
 from seatwise.samples.ubongo_solver import solve
 from seatwise.ubongo import (
     CARDS,
@@ -33,7 +34,6 @@ from seatwise.ubongo import (
     touch,
 )
 from seatwise.ubongo_prices import FITTING_BESIDE_US, LAYOUT_CARD_US, TOUCH_US
-from seatwise.work_price import WORK
 
 
 def best_of(view: View) -> Layout:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise.bot_errors import UsageError
 from seatwise.cli import main
-from seatwise.recorded_deal import read_recorded_deal
+from seatwise.errors import UsageError
+from seatwise.local.recorded_deal import read_recorded_deal
 from seatwise_referee.verify import verify_line
 
 

@@ -15,7 +15,7 @@ from matches.race_scenes import RACES, left_race
 from matches.random_matches import match
 from matches.scenes import SCENES, TURNS, broke_rules, eventful, timed_out
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.kits import KITS
 from seatwise.kits.ugo_frames import FRAME_WRITER, rebuild_kingdoms, section_scores
 from seatwise.replay import ALL_OPEN, SPECTATOR, Frame, build_frames, read_replay

@@ -19,7 +19,7 @@ from doubles.fake_server import FakeServer, Lobby, Referee, serving
 from doubles.virtual import in_virtual_time
 
 import seatwise
-from seatwise import bot_errors, errors, remote
+from seatwise import errors, remote
 from seatwise.link import bot_session, lobby_link, question_loop, seat_session
 from seatwise.link.lobby_link import SLOW_ANSWER_S
 from seatwise.link.wire import GrpcWire
@@ -310,7 +310,7 @@ async def test_the_token_may_be_in_the_environment(
     ],
 )
 def test_wrong_arguments_are_told_before_anything_is_sent(arguments: dict[str, Any], text: str) -> None:
-    with pytest.raises(bot_errors.UsageError, match=text):
+    with pytest.raises(errors.UsageError, match=text):
         run(**{"bot_class": First, "token": "secret", **arguments})
 
 
@@ -320,7 +320,7 @@ def test_a_token_that_is_none_is_told() -> None:
 
 
 async def test_inside_a_loop_the_other_name_is_told() -> None:
-    with pytest.raises(bot_errors.UsageError, match="run_async"):
+    with pytest.raises(errors.UsageError, match="run_async"):
         run(First, token="secret")
 
 

@@ -37,9 +37,9 @@ from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.rest_wire import RestWire
 from seatwise.link.security import Security
 from seatwise.link.web_socket_wire import WebSocketStream
+from seatwise.offer import TimeLeft
 from seatwise.remote import run_async
 from seatwise.samples import sample
-from seatwise.time_left import TimeLeft
 from seatwise.v1 import lobby_service_pb2 as lobby_pb2
 from seatwise.v1 import match_pb2, play_service_pb2
 

@@ -18,7 +18,7 @@ np = pytest.importorskip("numpy", reason="training needs NumPy")
 from leaks.resample import resampled  # noqa: E402
 
 import seatwise  # noqa: E402
-from seatwise.bot_errors import UsageError  # noqa: E402
+from seatwise.errors import UsageError  # noqa: E402
 from seatwise.rl import encode_view, observation_layout  # noqa: E402
 from seatwise.rl.actions import legal_actions  # noqa: E402
 from seatwise.rl.dataset import read_dataset  # noqa: E402
@@ -369,6 +369,6 @@ def test_a_trained_policy_beats_random(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_product_imports_training() -> None:
-    program = "import sys, seatwise, seatwise.samples, seatwise.local; print([name for name in sys.modules if 'rl' in name.split('.')])"
+    program = "import sys, seatwise, seatwise.samples, seatwise.local.matches; print([name for name in sys.modules if 'rl' in name.split('.')])"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"

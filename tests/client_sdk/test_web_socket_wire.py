@@ -21,9 +21,8 @@ from harness.listener import listening
 
 import seatwise
 from seatwise import errors
-from seatwise.bot_errors import UsageError
 from seatwise.client import Client
-from seatwise.errors import EncryptionError
+from seatwise.errors import EncryptionError, UsageError
 from seatwise.link.endpoint import is_local_address, resolve_endpoint, web_socket_path
 from seatwise.link.security import Security
 from seatwise.link.web_socket_wire import WebSocketWire

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from seatwise.bot import Bot, check_bot
-from seatwise.bot_errors import UsageError
 from seatwise.codec.wire_format import encode_field
+from seatwise.errors import UsageError
 from seatwise.kits import KITS, OWN_KITS
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, RaceMethod
 from seatwise.samples import sample

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from seasons.one_season import NAME, league_of
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import main
+from seatwise.errors import UsageError
 from seatwise.failures import Failure
-from seatwise.local_table import local_time_control
+from seatwise.local.table import local_time_control
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league import season_log
 from seatwise_server.league.local_match import LocalMatches, LocalOutcome, LocalSeason

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from seasons.one_season import league_of, played
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import main
+from seatwise.errors import UsageError
 from seatwise_server.league import season_log
 from seatwise_server.league.publishing import publish_season
 from seatwise_server.league.settings import League

@@ -7,7 +7,7 @@ import re
 import pytest
 from seasons.one_season import NAME, league_of, played
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise_server.league import season_log
 from seatwise_server.league.season_log import Void
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise import season as bundles
-from seatwise.local_table import LocalPlayer, LocalTable
+from seatwise.local.table import LocalPlayer, LocalTable
 from seatwise.samples import sample
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.setup import DealSet, Setup

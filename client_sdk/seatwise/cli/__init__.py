@@ -6,8 +6,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seatwise.cli.exit_codes import FAILED, INTERRUPTED, USAGE
 from seatwise.cli.output import open_standard_streams, silence_output
+from seatwise.defaults import FAILED, INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -109,7 +109,7 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     except SystemExit as end:  # argparse has said what was wrong
         return end.code if isinstance(end.code, int) else USAGE
     except SeatwiseError as error:
-        from seatwise.bot_errors import UsageError
+        from seatwise.errors import UsageError
 
         code = USAGE if isinstance(error, UsageError) else FAILED
         return _print_error(f"seatwise {command.name}: {_describe_error(error, args)}", code)

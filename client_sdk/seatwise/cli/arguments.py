@@ -56,7 +56,7 @@ def output_folder_parser(*names: str) -> Callable[[str], OutputFile]:
 
 def refuse_overwriting(args: Namespace) -> None:
     """Raise `UsageError` if the command would write to a file that it reads, by whatever name. No file is opened."""
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     given = [
         (name, each)

@@ -22,8 +22,7 @@ from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from seatwise.bot import BotFactory
-    from seatwise.result import Result
-    from seatwise.summary import Summary
+    from seatwise.result import Result, Summary
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -74,8 +73,8 @@ def run(args: Namespace) -> int:
 
 
 def _play_until_stopped(args: Namespace, answers: AnswerOutput) -> int:
-    from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
-    from seatwise.cli.load import load_bot
+    import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
+    from seatwise.bot_files import load_bot
     from seatwise.kits import DEFAULT_GAME
 
     args.game = args.game or DEFAULT_GAME
@@ -91,7 +90,7 @@ def _play_until_stopped(args: Namespace, answers: AnswerOutput) -> int:
 
 @contextmanager
 def _logging_times(file: str | None) -> Iterator[None]:
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
     from seatwise.link.answer_times import write_times_to
 
     with ExitStack() as stack:
@@ -121,7 +120,7 @@ def _play_bot(args: Namespace, factory: BotFactory, answers: AnswerOutput) -> Su
 
 
 def _own_token(args: Namespace) -> str:
-    from seatwise.cli.load import bot_name
+    from seatwise.bot_files import bot_name
     from seatwise.cli.tokens import slug_of, token_for
 
     return token_for(

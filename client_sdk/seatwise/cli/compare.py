@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
 from seatwise.cli.arguments import parse_count, parse_game_option, parse_span
 from seatwise.cli.command import Command
 from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
+from seatwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seatwise.comparison import Comparison, RunningComparison
-    from seatwise.deal_block import BlockPlan
+    from seatwise.local.comparison import Comparison, RunningComparison
+    from seatwise.local.deal_block import BlockPlan
 
 EPILOG = """\
 OLD and NEW are FILE.py:CLASS, or samples. Without --against they play each other, each deal in both orders of
@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
-    from seatwise.comparison import StopRule, compare_versions
+    from seatwise.local.comparison import StopRule, compare_versions
 
     plan = _make_plan(arguments)
     rule = StopRule(margin=arguments.margin, most_matches=arguments.matches)
@@ -98,10 +98,10 @@ def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
 
 def _make_plan(arguments: Namespace) -> BlockPlan:
     """Return the plan. It loads the bots, so that a mistake is told at once and not by a worker."""
-    from seatwise.cli.load import bot_name, load_version
-    from seatwise.deal_block import BlockPlan
+    from seatwise.bot_files import bot_name, load_version
     from seatwise.kits import find_kit
-    from seatwise.local import complete_game_options, name_entrants
+    from seatwise.local.deal_block import BlockPlan
+    from seatwise.local.matches import complete_game_options, name_entrants
 
     bots = (arguments.old, arguments.new, *arguments.against)
     find_kit(arguments.game)

@@ -29,14 +29,8 @@ def add_default_to(parser: ArgumentParser) -> None:
 
 
 def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
-    """Add the decks in these files to those of this process. `default_deck` is used where no deck is named.
+    """See `seatwise.kits.use_deck_files`. Without files and a default no game is loaded."""
+    if files or default_deck:
+        from seatwise import kits
 
-    Raises `UsageError`, which names the file and the line.
-    """
-    if not files and not default_deck:
-        return
-    from seatwise.kits import OWN_KITS
-
-    for kit in OWN_KITS:
-        if kit.use_deck_files is not None:
-            kit.use_deck_files(files, default_deck)
+        kits.use_deck_files(files, default_deck)

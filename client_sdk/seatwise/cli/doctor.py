@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli.arguments import InputFile, parse_count, parse_output, parse_span
 from seatwise.cli.command import Command
 from seatwise.cli.output import import_rich
-from seatwise.error_groups import first_error
+from seatwise.errors import UsageError, first_error
 
 if TYPE_CHECKING:
     from seatwise.doctor.doctor import CheckResult, DoctorReport
@@ -74,7 +73,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Examine the bot, and print the report. Returns 1 if anything must be mended."""
-    from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
+    import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
 
     report = _examine(arguments)
     if arguments.junit is not None:

@@ -64,8 +64,8 @@ def run(args: Namespace) -> int:
     """Serve until the client leaves, or until Ctrl-C."""
     import asyncio
 
-    from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
-    from seatwise.bot_errors import UsageError
+    import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
+    from seatwise.errors import UsageError
     from seatwise.kits import DEFAULT_GAME, find_server_kit
 
     try:
@@ -89,7 +89,7 @@ def _own_token(args: Namespace) -> str:
 
 def _check_http(args: Namespace) -> str:
     """Return the bearer. Raises `UsageError` if the address would let other machines connect unasked."""
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
     from seatwise.mcp_server import is_loopback
 
     if not is_loopback(args.host) and not args.allow_others:
@@ -106,7 +106,7 @@ def _check_http(args: Namespace) -> str:
 
 def _read_bearer(path: Path) -> str:
     """Return the bearer in that file, which is made if it is not there. Only its owner may read it."""
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     def open_private(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
 from seatwise.cli.arguments import InputFile, parse_bot, parse_count, parse_game_option, parse_output
 from seatwise.cli.command import Command, program_name
 from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
+from seatwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from seatwise.recorded_deal import RecordedDeal
+    from seatwise.local.recorded_deal import RecordedDeal
     from seatwise.standings import Results
 
 EPILOG = """\
@@ -88,7 +88,7 @@ def _find_deal(arguments: Namespace) -> RecordedDeal | None:
         if arguments.from_move or arguments.to_move:
             raise UsageError("--from-move and --to-move need --from RECORD")
         return None
-    from seatwise.recorded_deal import read_recorded_deal
+    from seatwise.local.recorded_deal import read_recorded_deal
 
     deal = read_recorded_deal(_find_record(arguments), arguments.from_move, arguments.to_move)
     if deal.setup.game != arguments.game:
@@ -121,7 +121,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
-    from seatwise.local import play
+    from seatwise.local.matches import play
 
     decks.use_deck_files(arguments.deck)
     deal = _find_deal(arguments)

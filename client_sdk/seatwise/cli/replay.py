@@ -82,7 +82,7 @@ def _has_termios() -> bool:
 
 def _find_seat(replay: MatchReplay, text: str) -> Viewpoint:
     """Return the seat of that number, or of the bot of that name."""
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     names = [*map(str, range(len(replay.bots)))]
     for known in (names, list(replay.names), list(replay.bots)):
@@ -93,7 +93,7 @@ def _find_seat(replay: MatchReplay, text: str) -> Viewpoint:
 
 
 def _check_step(replay: MatchReplay, step: int | None) -> None:
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     last = len(replay.frames) - 1
     if step is not None and step > last:
@@ -101,8 +101,8 @@ def _check_step(replay: MatchReplay, step: int | None) -> None:
 
 
 def _write_page(replay: MatchReplay, path: str) -> int:
-    from seatwise.bot_errors import UsageError
     from seatwise.cli.output import writing_file
+    from seatwise.errors import UsageError
     from seatwise.replay.page import render_page
 
     page = render_page(replay).encode()

@@ -8,9 +8,9 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import SERVER_EXTRA
-from seatwise.cli.exit_codes import FAILED, USAGE
+from seatwise.defaults import FAILED, USAGE
+from seatwise.errors import UsageError
 from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundle
 
 if TYPE_CHECKING:

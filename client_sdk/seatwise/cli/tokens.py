@@ -13,9 +13,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Unpack
 
-from seatwise.bot_errors import UsageError
 from seatwise.defaults import HTTP_PORT, PORT, TOKEN_VARIABLE, WS_PORT, data_folder, find_data_folder
-from seatwise.errors import AlreadyExistsError, BadTokenError
+from seatwise.errors import AlreadyExistsError, BadTokenError, UsageError
 from seatwise.link.endpoint import (
     REST_PREFIX,
     is_local_address,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
-from seatwise.cli.exit_codes import FAILED, USAGE
 from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.defaults import FAILED, USAGE
 
 if TYPE_CHECKING:
     from seatwise.client import Client
@@ -123,7 +123,7 @@ def _verify_audit_log(arguments: Namespace) -> int:
     from json import dumps
 
     from seatwise.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     if arguments.server:
         raise UsageError("--server is for records; compare the end of an audit log with --chain")
@@ -233,7 +233,7 @@ def _told(chain: str) -> str:
 def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
     from itertools import islice
 
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     found = list(islice(lines, 2))
     if len(found) > 1:
@@ -248,7 +248,7 @@ def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
 
     if path == "-":
         yield sys.stdin.buffer
@@ -265,7 +265,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[bytes]:
     """Line by line; of one that is far too long only as much as shows it."""
-    from seatwise.bot_errors import UsageError
+    from seatwise.errors import UsageError
     from seatwise_referee.verify import MOST_BYTES
 
     most = MOST_BYTES + 2

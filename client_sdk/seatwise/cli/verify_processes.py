@@ -10,8 +10,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
+from seatwise.errors import UsageError
 from seatwise_referee.verify import Verdict, verify_line
 
 BATCH_LINES = 32

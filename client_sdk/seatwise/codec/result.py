@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from seatwise.codec.errors import MalformedResult
+from seatwise.errors import clean_text
 from seatwise.result import Result
-from seatwise.server_text import clean_text
 from seatwise.v1 import match_pb2, play_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat

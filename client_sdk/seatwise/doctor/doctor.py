@@ -11,12 +11,12 @@ from enum import StrEnum
 from time import monotonic
 from typing import Any
 
-from seatwise.bot_errors import UsageError
 from seatwise.doctor.checks import CHECKS, DoctorCheck
 from seatwise.doctor.examination import CheckFailed, Examination, Measurements
 from seatwise.doctor.examined_bot import BotStarter
 from seatwise.doctor.scripted_server import Door, NothingCame, Transcript, scripted_server
 from seatwise.doctor.slow_link import slow_link
+from seatwise.errors import UsageError
 
 PROTOCOL_PAGE = "docs/protocol.md"
 

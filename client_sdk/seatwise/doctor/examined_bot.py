@@ -11,10 +11,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from glob import glob
 from typing import IO, Protocol, TypeAlias
 
-from seatwise.bot_errors import UsageError
 from seatwise.child_process import others_environment, resident_bytes
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.doctor.watched_group import watched_group
+from seatwise.errors import UsageError
 
 TOKEN = "doctor"
 MOST_OUTPUT = 4000

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import grpc
 from google.protobuf import any_pb2, text_format
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.v1 import error_pb2, lobby_service_pb2, play_service_pb2
 
 EXAMINED: Final = "bots/examined/versions/1"

@@ -6,9 +6,10 @@ checks that every game of the referee has a complete kit (`tests/contract/test_k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.kits import ubongo_kit, ugo_kit
 from seatwise.kits.game_kit import GameKit
 from seatwise.kits.hosted_kit import make_remote_kit
@@ -43,6 +44,16 @@ def add_kit(kit: GameKit) -> None:
 
 
 _add_installed_games()
+
+
+def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
+    """Add the decks in these files to those of this process. `default_deck` is used where no deck is named.
+
+    Raises `UsageError`, which names the file and the line.
+    """
+    for kit in OWN_KITS:
+        if kit.use_deck_files is not None:
+            kit.use_deck_files(files, default_deck)
 
 
 def find_kit(game: str) -> GameKit:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
+from threading import local
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
-from seatwise.bot_errors import BadAnswerError
+from seatwise.errors import BadAnswerError, UsageError
 from seatwise_referee.game import Game, RaceGame
 from seatwise_referee.games.registry import GAMES
 
@@ -233,3 +234,51 @@ def shorten(answer: object) -> str:
     """Return a short text of a bot's answer, for an error message."""
     text = repr(answer)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+SHOWN_MOVES = 60
+"""The most legal moves that an error names."""
+
+
+def check_text_game(kit: GameKit) -> None:
+    """Raise `UsageError` if the moves of a game cannot be listed."""
+    if kit.list_moves is None:
+        raise UsageError(
+            f"{kit.name} has too many moves to list, so no bot that answers with text can play it here; choose another game"
+        )
+
+
+def list_move_texts(kit: GameKit, view: Any) -> tuple[str, ...]:
+    """Return the legal moves of a view by their text; none if the seat is not asked."""
+    return tuple(kit.list_moves(view)) if kit.list_moves is not None else ()
+
+
+def read_move_text(kit: GameKit, view: Any, text: str) -> Any:
+    """Return what a bot's method returns for the text of a move. Spaces, commas and case do not matter.
+
+    Raises `BadAnswerError` if it is no legal move. The message names the legal moves.
+    """
+    moves = kit.list_moves(view) if kit.list_moves is not None else {}
+    wanted = _normalize_text(text)
+    for each, answer in moves.items():
+        if _normalize_text(each) == wanted:
+            return answer
+    shown = ", ".join(list(moves)[:SHOWN_MOVES]) + (", ..." if len(moves) > SHOWN_MOVES else "")
+    raise BadAnswerError(
+        f"{text.strip()[:60]!r} is no legal move here; the legal moves are: {shown or 'none'}"
+    )
+
+
+def _normalize_text(text: str) -> str:
+    return " ".join(text.replace(",", " ").lower().split())
+
+
+class WorkMeter(local):
+    """Adds up the prices of one thread."""
+
+    spent_us: int = 0
+    """Virtual time so far, in microseconds."""
+
+
+WORK: Final = WorkMeter()
+"""The work of this thread."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from seatwise.bot_errors import BadAnswerError
+from seatwise.errors import BadAnswerError
 from seatwise.hosting import GameFault, HostedGame, HostedKit
 from seatwise.kits.game_kit import CasualQueue, GameKit, TurnMethod, shorten
 from seatwise_referee.game import Game

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise_referee.games.registry import use_decks
 from seatwise_referee.games.ubongo import DEFAULT_DIFFICULTY, MAX_CHARACTERS, BadDeck, Deck, parse_deck
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-from seatwise.bot_errors import BadAnswerError
-from seatwise.building import Thought
+from seatwise.errors import BadAnswerError
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, RaceMethod, shorten
 from seatwise.kits.ubongo_decks import use_deck_files
 from seatwise.kits.ubongo_text import describe_move, describe_view, draw_end
+from seatwise.race_steps import Thought
 from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import permutations
 from typing import Final
 
-from seatwise.bot_errors import BadAnswerError
+from seatwise.errors import BadAnswerError
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, TurnMethod, shorten
 from seatwise.kits.optional_parts import is_search_installed
 from seatwise_referee.games.registry import GAMES

@@ -13,11 +13,10 @@ from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from seatwise.bot import Bot, BotFactory, ask_bot, is_async, new_bot
-from seatwise.bot_errors import BadAnswerError
+from seatwise.errors import BadAnswerError
 from seatwise.kits.game_kit import GameKit, RaceMethod, TurnMethod
-from seatwise.offer import Offer
+from seatwise.offer import Offer, TimeLeft
 from seatwise.result import Result
-from seatwise.time_left import TimeLeft
 
 QUICK_S: Final = 0.0005
 """A call of a bot is quick if it takes no longer than this, in seconds."""

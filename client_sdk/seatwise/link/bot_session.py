@@ -21,8 +21,7 @@ from seatwise.link.seat_session import EndedSeat, SeatSession
 from seatwise.link.server_lines import ServerLines
 from seatwise.link.wire import Wire
 from seatwise.offer import Offer
-from seatwise.result import Result
-from seatwise.summary import RunTotals, Summary
+from seatwise.result import Result, RunTotals, Summary
 from seatwise.v1.lobby_service_pb2 import SeatClosed, SeatOffer
 
 LEAVING_S = 2.0

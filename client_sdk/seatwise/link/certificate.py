@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 
 PIN_PREFIX = "sha256//"
 """The prefix of fingerprints, as curl writes them (`--pinnedpubkey`)."""

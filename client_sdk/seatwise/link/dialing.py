@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
-from seatwise.bot_errors import UsageError
-from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, UsageError
 from seatwise.link.certificate import dates_of, format_pin, key_digest, names_of
 from seatwise.link.endpoint import Endpoint
 from seatwise.link.security import Security

@@ -7,11 +7,10 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError
+from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError, clean_text
 from seatwise.link.backoff import Retry
 from seatwise.link.server_lines import ServerLines
 from seatwise.link.wire import Wire, WireStream
-from seatwise.server_text import clean_text
 from seatwise.v1.lobby_service_pb2 import (
     AttendRequest,
     AttendResponse,

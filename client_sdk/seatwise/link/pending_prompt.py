@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from seatwise.kits.game_kit import BotMethod, RaceMethod
-from seatwise.time_left import TimeLeft
+from seatwise.offer import TimeLeft
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
 
 MOST_TRIES = 3

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from seatwise.race_steps import StepKind, kind_of_step
-from seatwise.rate import SendRate
+from seatwise.race_steps import SendRate, StepKind, kind_of_step
 from seatwise_referee.game import RaceGame
 
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 from seatwise.bot import BotFactory
-from seatwise.bot_errors import BadAnswerError
 from seatwise.codec import MalformedView
 from seatwise.codec.errors import MalformedResult
 from seatwise.codec.result import decode_end_of_seats
+from seatwise.errors import BadAnswerError, clean_text
 from seatwise.kits import find_server_kit
 from seatwise.link import answer_times
 from seatwise.link.backoff import Backoff
@@ -29,7 +29,6 @@ from seatwise.link.referee_link import RefereeLink, SeatKey
 from seatwise.link.server_lines import ServerLines
 from seatwise.offer import Offer
 from seatwise.result import Result
-from seatwise.server_text import clean_text
 from seatwise.v1.play_service_pb2 import (
     MatchEnded,
     MoveAccepted,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.link.certificate import format_pin, parse_pin
 
 INSECURE_VARIABLE = "SEATWISE_INSECURE"

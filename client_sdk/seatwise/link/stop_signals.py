@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from seatwise.cli.exit_codes import INTERRUPTED
+from seatwise.defaults import INTERRUPTED
 from seatwise.link.bot_session import BotSession
 
 LOOP_BLOCKED_S: Final = 1.0

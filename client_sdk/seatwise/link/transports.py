@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.link.endpoint import is_rest_address, is_web_socket_address
 from seatwise.link.rest_wire import RestWire
 from seatwise.link.security import Security

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.link.certificate import key_digest
 from seatwise.link.dialing import HANDSHAKE_S, fetches_certificate
 from seatwise.link.endpoint import Endpoint

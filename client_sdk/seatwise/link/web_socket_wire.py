@@ -15,7 +15,14 @@ from urllib.request import getproxies, proxy_bypass
 import picows
 from google.protobuf.message import DecodeError
 
-from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class, from_json
+from seatwise.errors import (
+    EncryptionError,
+    SeatwiseError,
+    UnavailableError,
+    clean_text,
+    error_class,
+    from_json,
+)
 from seatwise.link.dialing import (
     HANDSHAKE_S,
     clear_text_only,
@@ -35,7 +42,6 @@ from seatwise.link.endpoint import (
 from seatwise.link.security import Security
 from seatwise.link.web_socket_tls import WrongKeyError, answers_in_clear, make_context
 from seatwise.link.wire import NO_MESSAGE, Received, Sent, WireStream, credentials_of
-from seatwise.server_text import clean_text
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
 

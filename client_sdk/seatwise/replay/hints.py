@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 from seatwise.bot import Bot, ask_bot
-from seatwise.building import Thought
 from seatwise.kits import find_kit
 from seatwise.kits.game_kit import RaceMethod
+from seatwise.race_steps import Thought
 from seatwise.samples import sample
 from seatwise_referee.game import Json
 from seatwise_referee.games.registry import GAMES

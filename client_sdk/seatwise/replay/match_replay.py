@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.replay.frame_builder import build_frames
 from seatwise.replay.frames import ALL_OPEN, Frame, Viewpoint
 from seatwise.replay.hints import HintSource

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.season.bundle import RECORDS, is_bundle, open_bundle
 from seatwise.season.fault import BadSeason
 from seatwise_referee.verify import MOST_BYTES

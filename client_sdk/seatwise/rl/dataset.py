@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.replay.record_files import read_record_lines
 from seatwise.rl.actions import ACTION_COUNT, action_of_move, legal_actions
 from seatwise.rl.observation import encode_view

@@ -23,9 +23,8 @@ from typing import Any, Final, TypeAlias
 
 from seatwise import BadAnswerError, Bot, Offer, Result
 from seatwise.kits import find_server_kit
-from seatwise.kits.game_kit import GameKit
+from seatwise.kits.game_kit import GameKit, check_text_game, list_move_texts, read_move_text
 from seatwise.rules import read_rules_text
-from seatwise.text_moves import check_text_game, list_move_texts, read_move_text
 
 Complete: TypeAlias = Callable[[str], str]
 """Asks a model: the prompt in, the answer out. It runs in a thread of the seat, so it may take its time."""

@@ -10,11 +10,10 @@ from typing import Any
 import grpc
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import ServerFailedError, UnavailableError, from_rpc
+from seatwise.errors import ServerFailedError, UnavailableError, UsageError, from_rpc
 from seatwise.link.dialing import explain_failure, open_blocking_channel
 from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security

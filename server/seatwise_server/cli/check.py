@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from seatwise.cli.security import security_of
 from seatwise.client import Client
-from seatwise.errors import RefusedError, SeatwiseError
-from seatwise.server_text import clean_text
+from seatwise.errors import RefusedError, SeatwiseError, clean_text
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc, match_pb2
 from seatwise_referee.verify import verify_line

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from seatwise.cli import decks
 from seatwise.cli.arguments import InputFile, output_folder_parser, parse_count
 from seatwise.cli.command import Command
-from seatwise.cli.exit_codes import FAILED, INTERRUPTED
 from seatwise.cli.security import add_security_arguments, security_of
-from seatwise.defaults import TOKEN_VARIABLE
+from seatwise.defaults import FAILED, INTERRUPTED, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from seatwise_server.league.season import SeasonRun

@@ -11,13 +11,13 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.cli.security import security_of
 from seatwise.cli.tokens import own_bots, token_at
 from seatwise.client import Client
 from seatwise.codec.json_values import unwrap_json_values
+from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES

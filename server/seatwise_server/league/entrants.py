@@ -64,7 +64,7 @@ def _read_player(table: TableReader, name: str) -> str:
 
 def _named_after(bot: str) -> str:
     """Return a name made from that of the bot: the class MyBot becomes my-bot."""
-    from seatwise.cli.load import bot_name
+    from seatwise.bot_files import bot_name
     from seatwise.cli.tokens import slug_of
 
     return slug_of(bot_name(bot))

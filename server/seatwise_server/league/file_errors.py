@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"\s*([A-Za-z0-9_\"'-]+)\s*(?:\.|=)")

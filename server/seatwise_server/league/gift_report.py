@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.kits import find_kit
 from seatwise.replay.record_files import open_record_lines
 from seatwise_referee.verify import nesting_fault

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seatwise.local_table import local_time_control
+from seatwise.local.table import local_time_control
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl

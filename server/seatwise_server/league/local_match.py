@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seatwise.bot import BotFactory
-from seatwise.cli.load import load_bot, load_version
+from seatwise.bot_files import load_bot, load_version
 from seatwise.failures import Failure
-from seatwise.local_table import LocalPlayer, LocalTable, local_times
+from seatwise.local.table import LocalPlayer, LocalTable, local_times
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set

@@ -17,7 +17,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from seatwise.kits import KITS
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE
 
-from seatwise.bot_errors import UsageError
 from seatwise.child_process import ChildProcess, others_environment
 from seatwise.defaults import TOKEN_VARIABLE
+from seatwise.errors import UsageError
 from seatwise.link.security import Security
 from seatwise_server.league import time_reports
 from seatwise_server.league.settings import Entrant, League
@@ -107,7 +107,7 @@ async def start_bot(
 
 async def check_bot_file(league: League, entrant: Entrant) -> None:
     """Import the bot in a process of its own. Raises `UsageError` with its error message if that fails."""
-    code = "import sys; from seatwise.cli.load import load_bot; load_bot(*sys.argv[1:])"
+    code = "import sys; from seatwise.bot_files import load_bot; load_bot(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, entrant.bot, league.game, env=others_environment(),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise_server.league import season_log
 from seatwise_server.league.publishing import league_in
 from seatwise_server.league.rules import schedule_of

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seatwise.async_client import AsyncClient
-from seatwise.bot_errors import UsageError
-from seatwise.errors import AlreadyExistsError, NotFoundError
+from seatwise.errors import AlreadyExistsError, NotFoundError, UsageError
 from seatwise.kits import KITS
 from seatwise.link.security import Security, SecurityOptions
 from seatwise_server.competition.schedules.schedule import Schedule

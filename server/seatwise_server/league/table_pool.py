@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from subprocess import PIPE
 
-from seatwise.bot_errors import UsageError
 from seatwise.child_process import ChildProcess
+from seatwise.errors import UsageError
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league.local_match import LocalOutcome, LocalSeason
 from seatwise_server.league.processes import last_line

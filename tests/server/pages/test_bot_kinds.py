@@ -7,8 +7,7 @@ from harness import House
 from harness.wire import refusal_of
 
 from seatwise.async_client import BOT_KINDS, AsyncClient
-from seatwise.bot_errors import UsageError
-from seatwise.errors import NotAllowedError, NotFoundError
+from seatwise.errors import NotAllowedError, NotFoundError, UsageError
 from seatwise.v1 import bot_pb2, bot_service_pb2
 from seatwise_server.cli.table import describe_kind
 from seatwise_server.refusal import Refusal

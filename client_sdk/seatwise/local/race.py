@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Final
 
-from seatwise.building import Thought
 from seatwise.kits.game_kit import RaceMethod, StepReader
-from seatwise.race_steps import StepKind, kind_of_step
-from seatwise.rate import SendRate
+from seatwise.race_steps import SendRate, StepKind, Thought, kind_of_step
 from seatwise_referee.game import RaceGame, Seat
 
 US_PER_MS: Final = 1000

@@ -1,4 +1,4 @@
-"""The process that plays blocks of matches for `seatwise.block_pool`.
+"""The process that plays blocks of matches for `seatwise.local.block_pool`.
 
 It is told the plan first, then the numbers of blocks, and answers each with a line.
 """
@@ -10,11 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 from seatwise.child_process import told_lines
-from seatwise.cli.decks import use_deck_files
 from seatwise.cli.output import AnswerOutput
-from seatwise.deal_block import BlockPlan, BlockPlayer
 from seatwise.failures import NewFailures
-from seatwise.local import LocalWaiter
+from seatwise.kits import use_deck_files
+from seatwise.local.deal_block import BlockPlan, BlockPlayer
+from seatwise.local.matches import LocalWaiter
 
 
 def main() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.kits import find_kit
 from seatwise.kits.game_kit import RaceMethod
-from seatwise.local_table import local_time_control
+from seatwise.local.table import local_time_control
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Defaulted, Entry, Moved, entry_from_json

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from seatwise.bot import BotFactory
-from seatwise.cli.load import load_bot, load_version
+from seatwise.bot_files import load_bot, load_version
 from seatwise.failures import Failure
-from seatwise.local import complete_game_options, derive_series_key, slug_of_name
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control, local_times
+from seatwise.local.matches import complete_game_options, derive_series_key, slug_of_name
+from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
 from seatwise.standings import PlayedMatch
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from seatwise.bot import BotFactory, check_bot
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.failures import traceback_of
 from seatwise.kits import DEFAULT_GAME, KITS, find_server_kit
 from seatwise.samples import sample

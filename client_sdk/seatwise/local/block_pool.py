@@ -11,9 +11,9 @@ from itertools import count
 from queue import SimpleQueue
 from typing import IO, Any
 
-from seatwise.bot_errors import UsageError
 from seatwise.child_process import kill_group, open_child
-from seatwise.deal_block import BlockPlan, PlayedBlock
+from seatwise.errors import UsageError
+from seatwise.local.deal_block import BlockPlan, PlayedBlock
 
 AHEAD = 8
 """How many blocks a worker may be ahead of the oldest one that is not finished, so that a slow block holds none of them up."""
@@ -54,7 +54,8 @@ class _BlockPool:
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._is_stopping = False
         self._workers = [
-            open_child("seatwise.block_worker", stdout=subprocess.PIPE, runs_others=True) for _ in range(jobs)
+            open_child("seatwise.local.block_worker", stdout=subprocess.PIPE, runs_others=True)
+            for _ in range(jobs)
         ]
         self._threads = [
             threading.Thread(target=self._feed, args=(each,), daemon=True) for each in self._workers

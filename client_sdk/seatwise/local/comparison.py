@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Any, Final
 
 from seatwise.anytime_mean import BoundedAnytimeMean
-from seatwise.block_pool import playing_blocks
-from seatwise.deal_block import NEW, OLD, BlockPlan, PlayedBlock
+from seatwise.local.block_pool import playing_blocks
+from seatwise.local.deal_block import NEW, OLD, BlockPlan, PlayedBlock
 
 DIFFERENCE_BOUND: Final = 100.0
 """Differences of more points than this on one deal are cut to it. The games of this product hardly reach it."""

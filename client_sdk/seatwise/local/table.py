@@ -11,15 +11,14 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from seatwise.bot import Bot, BotFactory, ask_bot, new_bot
-from seatwise.bot_errors import BadAnswerError, ResignMatch
+from seatwise.errors import BadAnswerError, ResignMatch
 from seatwise.failures import Failure
 from seatwise.kits import KITS
-from seatwise.kits.game_kit import RaceMethod, TurnMethod
-from seatwise.local_race import Builder, LocalRace, close_generator
+from seatwise.kits.game_kit import WORK, RaceMethod, TurnMethod
+from seatwise.local.race import Builder, LocalRace, close_generator
 from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
-from seatwise.work_price import WORK
 from seatwise_referee import record
 from seatwise_referee.effects import Effect, RejectRequest, WakeAt, WriteEntry
 from seatwise_referee.ending import VoidReason

@@ -16,18 +16,19 @@ from itertools import permutations
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from seatwise.bot import BotFactory, check_bot, is_awaitable
-from seatwise.bot_errors import UsageError
+from seatwise.errors import UsageError
 from seatwise.failures import Failure, Failures
 from seatwise.kits import DEFAULT_GAME, find_kit
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control, local_times
-from seatwise.recorded_deal import RecordedDeal
-from seatwise.standings import PlayedMatch, Results, Standing
+from seatwise.local.recorded_deal import RecordedDeal
+from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
+from seatwise.standings import PlayedMatch, Results
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import MEASURED, PRICED, Setup
 
 if TYPE_CHECKING:
     from asyncio import Runner
+
 
 Seed: TypeAlias = "int | str | bytes"
 Entrant: TypeAlias = "BotFactory | str"
@@ -190,7 +191,7 @@ def _load_factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     factories = []
     for bot in bots:
         if isinstance(bot, str):
-            from seatwise.cli.load import load_bot
+            from seatwise.bot_files import load_bot
 
             factories.append(load_bot(bot, game))
         else:
@@ -302,6 +303,3 @@ def _in_a_thread(call: Callable[[], Results]) -> Results:
 
     with ThreadPoolExecutor(1, thread_name_prefix="seatwise-play") as pool:
         return pool.submit(call).result()
-
-
-__all__ = ["PlayedMatch", "Results", "Standing", "play"]
