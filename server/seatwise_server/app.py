@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from seatwise.child_process import ORPHAN_END_S
-from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
 from seatwise_server.config import Config, HttpSettings
 from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
@@ -48,8 +48,10 @@ from seatwise_server.store import (
     ServerFacts,
     Store,
     check_server,
+    check_settings,
     new_client,
 )
+from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.tls.self_signed import ensure_self_signed
@@ -66,6 +68,8 @@ HEALTH_S = 0.3
 PORT_WAIT_S = ORPHAN_END_S + 1.0
 """How long a start waits for its ports: the processes of a server that was killed may hold them for some seconds."""
 PORT_CHECK_S = 0.1
+REDIS_LOOK_S = 60.0
+"""How often the settings of Redis are checked, and what was kept for long enough is removed, in seconds."""
 
 log = structlog.get_logger()
 
@@ -135,6 +139,7 @@ class _Server:
         self._is_more_ready = is_more_ready
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
+        self._ends = BackgroundTasks()
         self._roles: list[Role] = []
         self._reads: ReadProcess | None = None
         self._stopped: asyncio.Future[None] = self._loop.create_future()
@@ -144,7 +149,7 @@ class _Server:
         """Starts all parts in order; `stack` stops them in the reverse order."""
         config, self._stack = self._config, stack
         await _wait_for_ports(config)
-        client = self._open_client()
+        client = self._client = self._open_client()
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._certificate = _load_certificate(config)
         port = _take_http_port(config)
@@ -296,6 +301,8 @@ class _Server:
             "watch memory": self._memory.watch_memory(),
             "health": self._watch_health(),
         })  # fmt: skip
+        if self._config.socket is None:  # the process for reads leaves it to its parent
+            self._spawn_all({"watch redis": self._watch_redis(common.store)})
 
     def _serve_metrics(self, common: Common) -> None:
         config = self._config
@@ -412,8 +419,25 @@ class _Server:
             self._tasks.append(task)
 
     def _on_task_end(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and task.exception() and not self._stopped.done():
-            self._stopped.set_exception(task.exception() or RuntimeError(task.get_name()))
+        if not task.cancelled() and (error := task.exception()):
+            self._ends.start_task(self._end_with(error))
+
+    async def _end_with(self, error: BaseException) -> None:
+        """Stops the server because of an error; or because of its cause, if that is a setting of Redis."""
+        try:
+            await check_settings(self._client, allow_loss=self._config.allow_loss)
+        except StoreRefused as refused:  # keys that were evicted may fail any task
+            error = refused
+        if not self._stopped.done():
+            self._stopped.set_exception(error)
+
+    async def _watch_redis(self, store: Store) -> None:
+        """Looks every minute at what may change in Redis while the server runs. Raises StoreRefused; runs until cancelled."""
+        while True:
+            await asyncio.sleep(REDIS_LOOK_S)
+            await check_settings(store.client, allow_loss=self._config.allow_loss)
+            with suppress(StoreUnavailable):
+                await store.keeping.remove_due()
 
     async def _watch_health(self) -> None:
         """Updates the health status: ready means that the store answers and tables are free. Runs until cancelled."""

@@ -719,13 +719,6 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/store/test_store_messages.py",),
     ),
     Fault(
-        "a match leaves the list when it is over",
-        f"{SCRIPTS}/match_forget.lua",
-        "'-inf', string.format('%d', now), 'BYSCORE'",
-        "'-inf', '+inf', 'BYSCORE'",
-        (f"{SIMULATION}[4]",),
-    ),
-    Fault(
         "a match that an owner has had is dropped",
         f"{SCRIPTS}/match_drop.lua",
         "if is_owned then return 0 end\n",

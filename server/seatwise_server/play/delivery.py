@@ -93,7 +93,7 @@ class Delivery:
         """
         await self._note_absence(setup, end)  # before its source, the journal, is dropped
         answer = await self.store.journal.retire_match(
-            setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
+            setup.match, epoch, owner, end.record, end.message.SerializeToString(), end.state
         )
         if answer is AppendResult.FENCED:
             return False

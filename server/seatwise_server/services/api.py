@@ -61,7 +61,7 @@ def new_operations(
     operations = operations_of(
         {
             "seatwise.v1.AccessService": AccessService(store),
-            "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store, keep_records_s)),
+            "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store)),
             "seatwise.v1.MatchService": MatchService(
                 store, seating, wake_pairing, watcher, sets, OwnerWatches(store, limits)
             ),

@@ -28,8 +28,6 @@ class LostMatchRestorer:
 
     store: Store
     traces: MatchTraceReader
-    keep_s: int
-    """How long records are kept, in seconds."""
 
     async def restore(self, it: MatchTraces, competition: str) -> bool:
         """Writes the entry and lists the match. Returns False if the record is gone or does not verify.
@@ -44,16 +42,10 @@ class LostMatchRestorer:
         if not record or verify_line(record).fault:
             return False
         body = json.loads(record)
-        end_ms = await self._end_ms(it)
+        end_ms = (it.fence.over_ms if it.fence else 0) or await now_ms(self.store.client)
         claimed_ms = it.fence.since_ms if it.fence else 0
         fields = _entry_fields(body, replace(setup_of(body), competition=competition), end_ms)
         return await self.traces.restore(it.match, (claimed_ms or end_ms) * 1000, fields)
-
-    async def _end_ms(self, it: MatchTraces) -> int:
-        """Returns the end of the match, computed from the time at which its record expires."""
-        if it.kept_until_ms is None:
-            return await now_ms(self.store.client)
-        return it.kept_until_ms - self.keep_s * 1000
 
 
 def _entry_fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:

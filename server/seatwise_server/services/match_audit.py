@@ -56,10 +56,10 @@ class AuditPage:
 class MatchAudit:
     """The audit, page by page. It may run while matches are played."""
 
-    def __init__(self, store: Store, keep_s: int) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._traces = MatchTraceReader(store.client, store.matches)
-        self._restorer = LostMatchRestorer(store, self._traces, keep_s)
+        self._restorer = LostMatchRestorer(store, self._traces)
 
     async def check_page(self, page_token: str, *, mends: bool) -> AuditPage:
         """Compares the next entries, and repairs what it can if `mends`. Raises `Refusal` for a bad page token."""

@@ -23,6 +23,7 @@ from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeou
 from seatwise_server.store.invites import Invites, IssuedInvite, StoredInvite
 from seatwise_server.store.jobs import Job, Jobs, Tables
 from seatwise_server.store.journal import Death, Fence, Journal
+from seatwise_server.store.keeping import Keeping
 from seatwise_server.store.ladders import Event, LadderExclusion, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
@@ -40,7 +41,7 @@ from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Proces
 from seatwise_server.store.queues import Proposal, QueueEntry, Queues, counts_no_shows
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.clock import now_ms
-from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server
+from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server, check_settings
 from seatwise_server.store.redis.new_client import new_client
 from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.results import ResultLogs
@@ -78,6 +79,7 @@ __all__ = [
     "Job",
     "Jobs",
     "Journal",
+    "Keeping",
     "LadderExclusion",
     "LadderMeta",
     "Ladders",
@@ -122,6 +124,7 @@ __all__ = [
     "StoredOwner",
     "Tables",
     "check_server",
+    "check_settings",
     "counts_no_shows",
     "new_client",
     "now_ms",
@@ -154,6 +157,7 @@ class Store:
     ladders: Ladders
     leagues: Leagues
     deliveries: Deliveries
+    keeping: Keeping
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
@@ -181,4 +185,5 @@ class Store:
             Ladders(client),
             Leagues(client),
             Deliveries(client),
+            Keeping(client),
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken, TokenRefused
+from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.redis.clock import now_ms
@@ -89,7 +90,7 @@ class AccessTokens:
         token_id = _new_id(request_id)
         name = f"tokens/{token_id}"
         text, secret_hash = new_access_token(token_id)
-        args = (holder, " ".join(sorted(scopes)), secret_hash, request_id, lifetime_ms, KEEP_ENDED_MS)
+        args = (holder, " ".join(sorted(scopes)), secret_hash, request_id, lifetime_ms, 0)
         await self._list_token(name)  # first: a token that is in no list could not be erased with its holder
         answer = await scripts.run_script(
             self._client, "access_token_create", [keys.access_token(name)], *args
@@ -98,6 +99,9 @@ class AccessTokens:
         if answer == 0 or created is None or (created.holder, created.scopes) != (holder, scopes):
             raise AccessTokenExists(f"{name} was created by a request of the same id with other contents")
         await self._list_token(name)  # a list may have dropped it, because there was no such token yet
+        if created.expire_ms:
+            keep_ms = created.expire_ms - created.create_ms + KEEP_ENDED_MS
+            await keep_key(self._client, keys.access_token(name), keep_ms)
         return IssuedAccessToken(created, "" if answer == _CREATED_BEFORE else text)
 
     async def _list_token(self, name: str) -> None:
@@ -125,7 +129,7 @@ class AccessTokens:
     async def use_ticket(self, text: str, holder: str, scopes: frozenset[str], lifetime_ms: int) -> None:
         """Makes a token of a ticket. It is in no list, and is forgotten after `lifetime_ms` milliseconds. Repeatable."""
         secret = parse_token(text)[1].partition(".")[2]
-        args = (holder, " ".join(sorted(scopes)), hash_secret(secret), "", lifetime_ms, 0)
+        args = (holder, " ".join(sorted(scopes)), hash_secret(secret), "", lifetime_ms, lifetime_ms)
         await scripts.run_script(
             self._client, "access_token_create", [keys.access_token(_token_of(text))], *args
         )
@@ -151,12 +155,12 @@ class AccessTokens:
         return await self._get_changed(name)
 
     async def _change(self, name: str, secret_hash: bytes) -> int:
-        args = (secret_hash, KEEP_ENDED_MS)
-        answer = int(
-            await scripts.run_script(self._client, "access_token_change", [keys.access_token(name)], *args)
-        )
+        key = keys.access_token(name)
+        answer = int(await scripts.run_script(self._client, "access_token_change", [key], secret_hash))
         if answer == 0:
             raise AccessTokenAbsent(f"there is no {name}")
+        if not secret_hash:
+            await keep_key(self._client, key, KEEP_ENDED_MS)
         await call(self._client, "INCR", keys.TOKENS_REVISION)
         return answer
 

@@ -18,6 +18,7 @@ from seatwise_server.store.errors import (
     BotShutOut,
     TokenRefused,
 )
+from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.tokens import NO_HASH, hash_secret, new_token, split_token
@@ -93,9 +94,10 @@ class Bots:
         """
         bot = bot_name_for(name, "1")
         _, token_hash = new_token(bot)
-        args = (owner, token_hash, "", keep_ms)
-        if await scripts.run_script(self._client, "bot_register", [keys.bot_registration(bot)], *args) != 1:
+        key = keys.bot_registration(bot)
+        if await scripts.run_script(self._client, "bot_register", [key], owner, token_hash, "") != 1:
             raise BotExists(f"{bot} is registered already")
+        await keep_key(self._client, key, keep_ms)  # not before: a bot that is no guest may have the name
         return bot
 
     async def rotate_token(self, bot: str, request_id: str = "", *, by_owner: bool = False) -> IssuedToken:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from seatwise_referee.match_state import MatchState
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.store import keys
+from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.matches import forget_call
 from seatwise_server.store.owner_matches import OwnerMatches
 from seatwise_server.store.redis import scripts
@@ -50,7 +52,9 @@ class Deliveries:
         if ended.competition and ended.result:
             noted.append(append_call(ended.competition, ended.result))
         if ended.deal_set:
-            noted.append(end_call(*ended.deal_set, ended.match, ended.state, ended.keep_s))
-        _, freed = await scripts.run_phases(self._client, noted, release_calls(ended.match, ended.bots))
+            noted.append(end_call(*ended.deal_set, ended.match, ended.state))
+        answers, freed = await scripts.run_phases(self._client, noted, release_calls(ended.match, ended.bots))
+        if ended.deal_set and answers[-1] == 1:  # it was the last match of the set
+            await keep_key(self._client, keys.deal_set(ended.deal_set[0]), ended.keep_s * 1000)
         is_void = ended.state is MatchState.VOIDED
         await OwnerMatches(self._client).close_match(ended.match, owners_in(freed), is_void=is_void)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from seatwise_server.store import keys
 from seatwise_server.store.access_tokens import KEEP_ENDED_MS
 from seatwise_server.store.errors import BadPageToken, InviteAbsent, TokenRefused
+from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.redis.clock import now_ms
@@ -58,7 +59,8 @@ class Invites:
         invite_id = base64.b32encode(secrets.token_bytes(_INVITE_ID_BYTES)).decode().lower()
         name = f"invites/{invite_id}"
         text, secret_hash = new_invite_text(invite_id)
-        args = (secret_hash, most_bots, uses, lifetime_ms, KEEP_ENDED_MS, most_matches)
+        await keep_key(self._client, keys.invite(name), lifetime_ms + KEEP_ENDED_MS)
+        args = (secret_hash, most_bots, uses, lifetime_ms, most_matches)
         await scripts.run_script(self._client, "invite_create", [keys.invite(name)], *args)
         await call(self._client, "ZADD", keys.INVITE_INDEX, "NX", 0, name)
         return IssuedInvite(await self._get_present(name), text)

@@ -54,6 +54,8 @@ class Fence:
     """The number of them that had owned the match for a while."""
     since_ms: int = field(default=0, compare=False)
     """The time of the claim, on Redis's clock."""
+    over_ms: int = field(default=0, compare=False)
+    """The time at which the match was retired, on Redis's clock; 0 if it was not."""
 
     @classmethod
     def from_fields(cls, answer: Sequence[bytes | None]) -> Fence | None:
@@ -61,9 +63,8 @@ class Fence:
         epoch, owner, retired, *counts = answer
         if epoch is None:
             return None
-        return cls(
-            int(epoch), (owner or b"").decode(), retired is not None, *(int(count or 0) for count in counts)
-        )
+        numbers = (int(number or 0) for number in (*counts, retired))
+        return cls(int(epoch), (owner or b"").decode(), retired is not None, *numbers)
 
 
 class Journal:
@@ -173,17 +174,14 @@ class Journal:
         owner: str,
         record: bytes,
         result: bytes,
-        keep_s: int,
         state: str = "over",
     ) -> AppendResult:
-        """Replaces the journal by the record, sets result and state, and lets all of them expire after `keep_s`
-        seconds.
+        """Replaces the journal by the record, and sets result and state. `Keeping` removes all of them when their time is up.
 
         A match without journal or meta is retired as well. Repeatable.
         """
         named = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
-        keep_ms = max(1, keep_s * 1000)
-        args = (epoch, owner, zlib.compress(record, _RECORD_COMPRESSION), result, state, keep_ms)
+        args = (epoch, owner, zlib.compress(record, _RECORD_COMPRESSION), result, state)
         retire = ("retire", [name(match) for name in named], args)
         return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), retire))[1])
 

@@ -56,7 +56,13 @@ MATCH_INDEX = "seatwise:{matches}:index"
 """Sorted set of matches; the score is the creation time in microseconds of Redis's clock."""
 
 MATCH_EXPIRY = "seatwise:{matches}:expiry"
-"""Sorted set of retired matches; the score is the time at which the record expires, in milliseconds."""
+"""Sorted set of retired matches; the score is the time of keeping at which they are removed, in milliseconds."""
+
+KEPT_KEYS = "seatwise:{matches}:kept-keys"
+"""Sorted set of other keys that are kept for a while; the score is the time of keeping at which they are removed."""
+
+KEEPING_TIME = "seatwise:{matches}:keeping-time"
+"""Hash of the time of keeping, in milliseconds: it passes as Redis's clock does, but not while that clock leaps. And that clock."""
 
 MATCH_FACETS = "seatwise:{matches}:facets"
 """Hash from each listed match to the names of its sets. It has as many fields as the index has members."""

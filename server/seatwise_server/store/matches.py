@@ -28,11 +28,6 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 from seatwise_server.store.redis.scripts import ScriptCall
 
-_FORGET_AT_ONCE = 100
-"""The most expired matches that one retirement removes from the index. Even one per retirement would keep its
-size constant.
-"""
-
 LARGEST_READ = 1_001
 """The most metas that are read at once: the largest page and one more."""
 
@@ -110,8 +105,8 @@ class StoredMatchPage:
 
 def forget_call(match: str, keep_s: int, state: str) -> ScriptCall:
     """Returns the script of `Matches.forget_later`."""
-    named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS]
-    return "match_forget", named, (match, max(1, keep_s * 1000), _FORGET_AT_ONCE, keys.MATCH_SETS, state)
+    named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.KEEPING_TIME]
+    return "match_forget", named, (match, keep_s * 1000, keys.MATCH_SETS, state)
 
 
 class Matches:
@@ -210,11 +205,7 @@ class Matches:
         return bool(await call(self._client, "HEXISTS", keys.match_meta(match), "abort"))
 
     async def forget_later(self, match: str, keep_s: int, state: str) -> None:
-        """Schedules the removal of a retired match from the list after `keep_s` seconds.
-
-        Call it after `Journal.retire_match`, with the same time and state. It also removes the matches that are due, so
-        that the list is no longer than what is kept.
-        """
+        """Schedules the removal of a retired match after `keep_s` seconds. Call it after `Journal.retire_match`, with the same state."""
         await scripts.run_in_order(self._client, forget_call(match, keep_s, state))
 
     async def get_record(self, match: str) -> bytes | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
+from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
 from seatwise_server.store.redis.scripts import ScriptCall
@@ -25,9 +26,9 @@ class SetOfDeals:
     """The matches that have joined and are not over."""
 
 
-def end_call(name: str, number: int, match: str, state: MatchState, keep_s: int) -> ScriptCall:
+def end_call(name: str, number: int, match: str, state: MatchState) -> ScriptCall:
     """Returns the script of `DealSets.end_match`."""
-    return "set_end", [keys.deal_set(name)], (number, match, state, max(1, keep_s * 1000))
+    return "set_end", [keys.deal_set(name)], (number, match, state)
 
 
 class DealSets:
@@ -51,22 +52,23 @@ class DealSets:
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
 
-    async def end_match(self, name: str, number: int, match: str, state: MatchState, keep_s: int) -> bool:
+    async def end_match(self, name: str, number: int, match: str, state: MatchState) -> bool:
         """Notes that a match is FINISHED or VOIDED; returns whether the set is over. Repeatable.
 
-        A set that is over expires after `keep_s` seconds: call this after `Journal.retire_match`, with the same
-        time. Returns False if there is no such set. A match that has lost its number to another match does not
-        count.
+        Call it after `Journal.retire_match`. Returns False if there is no such set. A match that has lost its number to
+        another match does not count.
         """
-        [answer] = await scripts.run_in_order(self._client, end_call(name, number, match, state, keep_s))
+        [answer] = await scripts.run_in_order(self._client, end_call(name, number, match, state))
         return bool(answer == 1)
 
     async def close_set(self, name: str, keep_s: int) -> bool | None:
-        """Closes the set, so that no more matches can join; returns whether the set is over. None if there is
-        no such set.
+        """Closes the set, so that no more matches can join; returns whether the set is over, and is removed after `keep_s` seconds.
+
+        None if there is no such set.
         """
-        args = ("", "", "", max(1, keep_s * 1000))
-        answer = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
+        answer = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], "", "", "")
+        if answer == 1:
+            await keep_key(self._client, keys.deal_set(name), keep_s * 1000)
         return None if answer == -1 else answer == 1
 
     async def is_over(self, name: str) -> bool:

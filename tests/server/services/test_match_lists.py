@@ -36,7 +36,7 @@ async def create(store: Store, numbers: Sequence[int]) -> list[str]:
 async def end(store: Store, match: str, state: MatchState, keep_s: int = KEEP_S) -> None:
     epoch = await store.journal.claim_match(match, "a", 0)
     await store.matches.set_state(match, epoch, "a", MatchState.RUNNING)
-    await store.journal.retire_match(match, epoch, "a", b"record", b"result", keep_s, state)
+    await store.journal.retire_match(match, epoch, "a", b"record", b"result", state)
     await store.matches.forget_later(match, keep_s, state)
 
 
@@ -135,7 +135,7 @@ async def test_a_match_is_in_the_set_of_a_state_before_its_meta_says_so(
     epoch = await store.journal.claim_match(match, "a", 0)
     await store.matches.set_state(match, epoch, "a", MatchState.RUNNING)
     assert await names(store, state=MatchState.RUNNING) == [match]
-    await store.journal.retire_match(match, epoch, "a", b"", b"result", KEEP_S, MatchState.FINISHED)
+    await store.journal.retire_match(match, epoch, "a", b"", b"result", MatchState.FINISHED)
     assert await names(store, state=MatchState.FINISHED) == [match], (
         "nothing has told the list that it is over"
     )
@@ -161,6 +161,7 @@ async def test_what_is_gone_is_in_no_set(store: Store, redis_client: Redis) -> N
     assert await store.matches.drop_unowned(made[4])
     await end(store, made[5], MatchState.VOIDED, keep_s=0)
     await end(store, (await create(store, [9]))[0], MatchState.VOIDED)
+    await store.keeping.remove_due()
     left = [key async for key in redis_client.scan_iter("seatwise:{matches}:by:*")]
     members = {member for key in left for member in await redis_client.zrange(key, 0, -1)}
     assert members == {b"matches/0009"}

@@ -64,9 +64,9 @@ async def played(
     return meta
 
 
-async def audit(store: Store, *, mends: bool = False, keep_s: int = KEEP_S) -> list[tuple[str, str, bool]]:
+async def audit(store: Store, *, mends: bool = False) -> list[tuple[str, str, bool]]:
     """What does not fit: match, kind, and whether it was mended."""
-    found, token, it = list[MatchFault](), "", MatchAudit(store, keep_s)
+    found, token, it = list[MatchFault](), "", MatchAudit(store)
     while True:
         page = await it.check_page(token, mends=mends)
         found += page.faults
@@ -118,7 +118,6 @@ async def test_a_match_that_an_older_version_has_lost_is_named_and_mended_from_i
     await played(store, "matches/older", LADDER)
     before = await played(store, "matches/lost", competition)
     await played(store, "matches/newer")
-    kept_ms = await redis_client.pttl(keys.match_record("matches/lost"))
     await lose(redis_client, "matches/lost")
     assert await audit(store) == [("matches/lost", "LOST", False)]
     assert await store.matches.get_meta("matches/lost") is None, "it was asked for nothing more"
@@ -134,7 +133,6 @@ async def test_a_match_that_an_older_version_has_lost_is_named_and_mended_from_i
     assert abs(end_ms[0] - end_ms[1]) < 1_000
     assert abs(after.create_us - before.create_us) < 1_000_000
     assert await listed(store) == ["matches/newer", "matches/lost", "matches/older"]
-    assert 0 < await redis_client.pttl(keys.match_meta("matches/lost")) <= kept_ms
     assert await audit(store) == []
 
 
@@ -356,7 +354,7 @@ async def test_what_fits_on_a_second_look_is_no_fault(store: Store, monkeypatch:
 )
 async def test_a_foreign_page_token_is_refused(store: Store, token: str) -> None:
     with pytest.raises(Refusal, match="page_token"):
-        await MatchAudit(store, KEEP_S).check_page(token, mends=False)
+        await MatchAudit(store).check_page(token, mends=False)
 
 
 async def test_many_entries_of_one_moment_are_all_compared(store: Store, redis_client: Redis) -> None:

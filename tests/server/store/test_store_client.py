@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from harness.house import house_in
 from private_redis.redis_server import fresh_server
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import RedisClient, ReplicaWait, check_server, new_client, now_ms
+from seatwise_server.store import RedisClient, ReplicaWait, check_server, keys, new_client, now_ms
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis import durability
 from seatwise_server.store.redis.address import NodeAddress, RedisMode, parse_target
@@ -311,3 +312,19 @@ async def test_a_redis_that_stands_still_is_silent(
             await first
     finally:
         os.kill(redis_server.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("look_s", [0.1, 60.0], ids=["at the next look", "when a task fails"])
+async def test_a_server_stops_with_a_sentence_when_redis_is_told_to_evict_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look_s: float
+) -> None:
+    monkeypatch.setattr("seatwise_server.app.REDIS_LOOK_S", look_s)
+    async with house_in(tmp_path, ws_port=None) as house:
+        client, stopped = house.server.store.client, house.server.stopped
+        await client.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        if look_s > 1:
+            await client.call("SET", keys.JOB_STREAM, "not a stream")
+        async with asyncio.timeout(20):
+            await asyncio.wait([stopped])
+        assert "CONFIG SET maxmemory-policy noeviction" in str(stopped.exception())
+        house.server.stopped = asyncio.Future()

@@ -174,7 +174,7 @@ async def test_of_a_lost_claim_and_a_new_owner_the_new_owner_stays(store: Store)
 
 async def test_what_is_over_is_not_reclaimed(store: Store) -> None:
     await store.journal.claim_match(MATCH, "a", 0)
-    await store.journal.retire_match(MATCH, 1, "a", b"record", b"result", 60)
+    await store.journal.retire_match(MATCH, 1, "a", b"record", b"result")
     with pytest.raises(MatchRetired):
         await store.journal.reclaim_match(MATCH, "b", 2)
 

@@ -134,8 +134,7 @@ async def test_retiring_swaps_the_journal_for_the_record(
     epoch = await owned(store)
     await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES)
     answers = [
-        await store.journal.retire_match(MATCH, epoch, "a", b"{record}" * 1000, b"{result}", 60)
-        for _ in range(2)
+        await store.journal.retire_match(MATCH, epoch, "a", b"{record}" * 1000, b"{result}") for _ in range(2)
     ]
     assert answers == [AppendResult.OK, AppendResult.ALREADY]
     assert await store.matches.get_record(MATCH) == b"{record}" * 1000
@@ -146,27 +145,18 @@ async def test_retiring_swaps_the_journal_for_the_record(
     assert await redis_client.strlen(keys.match_record(MATCH)) < 1000
 
 
-async def test_what_is_left_of_a_retired_match_goes_together(store: Store, redis_client: Redis) -> None:
-    await store.matches.create_match(MATCH, {"game": "ugo"})
-    epoch = await owned(store)
-    await store.journal.retire_match(MATCH, epoch, "a", b"record", b"result", 60)
-    left = [key async for key in redis_client.scan_iter("*7f3k*")]
-    assert len(left) == 3
-    assert {await redis_client.ttl(key) for key in left} <= {59, 60}
-
-
 async def test_only_the_owner_retires_a_match(store: Store, flusher: Flusher) -> None:
     old = await owned(store, "a")
     await flusher.append_and_wait(MATCH, old, "a", 1, ENTRIES)
     await owned(store, "b")
-    assert await store.journal.retire_match(MATCH, old, "a", b"record", b"result", 60) is AppendResult.FENCED
+    assert await store.journal.retire_match(MATCH, old, "a", b"record", b"result") is AppendResult.FENCED
     assert await store.journal.read_entries(MATCH) == ENTRIES
     assert await store.matches.get_record(MATCH) is None
 
 
 async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
-    await store.journal.retire_match(MATCH, epoch, "a", b"record", b"result", 60)
+    await store.journal.retire_match(MATCH, epoch, "a", b"record", b"result")
     assert await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"late"]) is AppendResult.FENCED
     assert await store.matches.set_state(MATCH, epoch, "a", "running") is AppendResult.FENCED
     with pytest.raises(MatchRetired):

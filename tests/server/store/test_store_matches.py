@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from seatwise_referee.match_state import MatchState
-from seatwise_server.store import AppendResult, Store, StoredMatchPage, keys, now_ms
+from seatwise_server.store import AppendResult, EndedMatch, Store, StoredMatchPage, keys, now_ms
 from seatwise_server.store.errors import BadPageToken
 
 
@@ -38,7 +38,7 @@ async def create_as(store: Store, *matches: str) -> list[str]:
 
 async def retire(store: Store, match: str, keep_s: int) -> None:
     epoch = await store.journal.claim_match(match, "a", 0)
-    await store.journal.retire_match(match, epoch, "a", b"record", b"result", keep_s, MatchState.FINISHED)
+    await store.journal.retire_match(match, epoch, "a", b"record", b"result", MatchState.FINISHED)
     await store.matches.forget_later(match, keep_s, MatchState.FINISHED)
 
 
@@ -137,43 +137,63 @@ async def test_the_index_stays_as_long_as_what_is_kept(store: Store, redis_clien
     for match in matches[:10]:
         await retire(store, match, keep_s=0)
     await retire(store, matches[10], keep_s=60)
-    assert await redis_client.zcard(keys.MATCH_INDEX) <= 11
-    assert await redis_client.zcard(keys.MATCH_EXPIRY) <= 2
+    assert await store.keeping.remove_due() == 10
+    assert await redis_client.zcard(keys.MATCH_INDEX) == 10
+    assert await redis_client.zcard(keys.MATCH_EXPIRY) == 1
     assert await pages(store, 50) == [matches[10:]]
     assert await store.matches.get_record(matches[10]) == b"record"
 
 
-async def test_a_match_of_a_name_that_was_used_before_stays_in_the_list(
-    store: Store, redis_client: Redis
-) -> None:
-    """A request_id may be sent again when the record of its match has gone."""
+async def test_a_match_of_a_name_that_was_used_before_stays(store: Store, redis_client: Redis) -> None:
+    """A request_id may be sent again when the record of its match has gone, while another process still removes it."""
     [match] = await create(store, 1)
     await retire(store, match, keep_s=0)
-    await asyncio.sleep(0.01)  # its record is kept for a millisecond
-    [other] = await create_as(store, "matches/other")
+    await redis_client.unlink(keys.match_meta(match), keys.match_fence(match), keys.match_record(match))
     await create(store, 1)
-    await retire(store, other, keep_s=60)
     again = await store.matches.get_meta(match)
     assert again
-    assert await pages(store, 5) == [[match, other]]
+    assert await store.keeping.remove_due() == 0
+    assert await store.matches.get_meta(match) == again
+    assert await pages(store, 5) == [[match]]
     assert await redis_client.zscore(keys.MATCH_INDEX, match) == again.create_us
 
 
 async def test_a_match_that_is_over_leaves_nothing(store: Store, redis_client: Redis) -> None:
-    for number in range(300):
+    for number in range(1_001):
         match = f"matches/{number:06}"
         await store.matches.create_match(match, {"game": "ugo"})
-        await store.jobs.push_job(match)
-        [job] = await store.jobs.take_jobs("a", 1, 1_000)
-        await retire(store, job.match, keep_s=0)
-        await store.jobs.finish_job(job.job_id)
-    await asyncio.sleep(0.01)  # the last one's record is kept for a millisecond
-    await store.matches.forget_later("matches/none", keep_s=0, state=MatchState.FINISHED)
-    left = {key async for key in redis_client.scan_iter(count=1000)}
-    assert left <= {
-        key.encode() for key in (keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.JOB_STREAM, keys.HOSTED_JOB_STREAM)
-    }
-    assert await redis_client.zcard(keys.MATCH_INDEX) == 0
+        await retire(store, match, keep_s=0)
+    assert await store.keeping.remove_due() == 1_001
+    assert {key async for key in redis_client.scan_iter(count=1000)} == {keys.KEEPING_TIME.encode()}
+
+
+LEAP_MS = 400 * 86_400_000
+
+
+async def test_a_clock_that_leaps_removes_nothing(store: Store, redis_client: Redis) -> None:
+    """Redis's clock is set 400 days ahead, or back: what is kept is the same, and stays as long as before."""
+    matches = await create(store, 3)
+    await store.keeping.remove_due()
+    await retire(store, matches[0], keep_s=86_400)
+    guest = await store.bots.register_guest("guest", "owner", 86_400_000)
+    invite = (await store.invites.create_invite(1, 1, 3_600_000)).invite.name
+    token = (await store.access_tokens.create_token("joan", frozenset({"read"}), 3_600_000, "")).token.name
+    named = [keys.match_meta(matches[0]), keys.match_fence(matches[0]), keys.match_record(matches[0])]
+    named += [keys.bot_registration(guest), keys.invite(invite), keys.access_token(token)]
+    await store.sets.join_set("sets/one", 1, matches[0], 1, "ugo", b"seed")
+    await store.deliveries.conclude_match(
+        EndedMatch(matches[0], (), MatchState.FINISHED, 86_400, deal_set=("sets/one", 1))
+    )
+    named.append(keys.deal_set("sets/one"))
+    for leap_ms in (LEAP_MS, -2 * LEAP_MS, LEAP_MS):
+        await redis_client.hincrby(keys.KEEPING_TIME, "clock", -leap_ms)  # as if the clock had leapt since
+        assert await store.keeping.remove_due() == 0
+    assert {await redis_client.ttl(key) for key in named} == {-1}, "Redis itself may delete nothing"
+    await redis_client.hincrby(keys.KEEPING_TIME, "clock", -86_000_000)  # most of a day passes
+    assert await store.keeping.remove_due() == 0
+    await redis_client.hincrby(keys.KEEPING_TIME, "clock", -86_000_000)
+    assert await store.keeping.remove_due() == 3
+    assert await redis_client.exists(*named) == 2, "the invite and the token are kept for 90 days"
 
 
 async def test_a_wish_to_abort_is_noted_whoever_owns_the_match(store: Store) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
-from seatwise_server.store import SetOfDeals, Store, keys
+from seatwise_server.store import SetOfDeals, Store
 from seatwise_server.store.errors import SetRefused
 
 NAME = "sets/one"
@@ -21,7 +20,7 @@ async def join(
 
 
 async def end(store: Store, number: int, match: str, state: str = "FINISHED") -> bool:
-    return await store.sets.end_match(NAME, number, match, state, 60)
+    return await store.sets.end_match(NAME, number, match, state)
 
 
 async def refused(store: Store, *args: Any, **more: Any) -> tuple[str, str]:
@@ -91,15 +90,8 @@ async def test_a_closed_set_is_over_with_those_that_have_joined(store: Store) ->
     assert await store.sets.close_set(NAME, 60) is True
 
 
-async def test_what_is_known_of_a_set_goes_when_its_records_go(store: Store, redis_client: Redis) -> None:
-    await join(store, 1, "matches/a", size=1)
-    assert await redis_client.ttl(keys.deal_set(NAME)) == -1
-    await end(store, 1, "matches/a")
-    assert 0 < await redis_client.ttl(keys.deal_set(NAME)) <= 60
-
-
 async def test_a_set_that_nobody_knows_is_not_over(store: Store) -> None:
     assert not await store.sets.is_over("sets/none")
     assert await store.sets.get_set("sets/none") is None
     assert await store.sets.close_set("sets/none", 60) is None
-    assert not await store.sets.end_match("sets/none", 1, "matches/a", "FINISHED", 60)
+    assert not await store.sets.end_match("sets/none", 1, "matches/a", "FINISHED")

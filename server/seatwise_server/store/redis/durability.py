@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, ResponseError
 
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
@@ -16,6 +17,8 @@ from seatwise_server.store.redis.client import RedisClient, as_pairs
 from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
 from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.redis.topology import SLOTS, THE_PRIMARY, open_for_commands
+
+_log = structlog.get_logger()
 
 OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
@@ -143,6 +146,26 @@ async def check_server(
             _refuse_loss(node)
     _refuse_too_few_replicas(facts)
     return facts
+
+
+async def check_settings(client: RedisClient, *, allow_loss: bool) -> None:
+    """Checks again, while the server runs, what may be set at any time. Raises StoreRefused if a primary is no longer safe.
+
+    A replica that is not is logged, and an outage is for others to notice.
+    """
+    try:
+        facts = await read_facts(client)
+    except (RedisError, OSError, TimeoutError, StoreUnavailable):
+        return
+    for node in facts.nodes:
+        try:
+            _refuse_eviction(node)
+            if not allow_loss:
+                _refuse_loss(node)
+        except StoreRefused as refused:
+            if node in facts.primaries:
+                raise
+            _log.error("replica_is_not_safe", node=node.name, why=str(refused))
 
 
 async def read_facts(client: RedisClient, wait_replicas: int = 0) -> ServerFacts:

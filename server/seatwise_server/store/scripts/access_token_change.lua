@@ -1,6 +1,6 @@
 #!lua
 -- Gives an access token a new secret; with an empty hash, revokes it.
--- KEYS: token. ARGV: hash of the new secret, time for which a revoked token is kept, in ms.
+-- KEYS: token. ARGV: hash of the new secret.
 -- Answers 1 done, 0 there is no such token, 2 it is revoked and gets no new secret, 3 so for one that has expired.
 local found = redis.call('HMGET', KEYS[1], 'hash', 'revoke_ms', 'expire_ms')
 if not found[1] then return 0 end
@@ -14,5 +14,4 @@ if ARGV[1] ~= '' then
 end
 if found[2] then return 1 end
 redis.call('HSET', KEYS[1], 'revoke_ms', string.format('%d', now))
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1

@@ -1,6 +1,6 @@
 #!lua
 -- Creates an access token once. KEYS: token. ARGV: holder, scopes, hash of the secret, request id, lifetime in ms (0: for ever),
--- time for which an expired token is kept, in ms.
+-- the time after which it is forgotten in ms (0: it stays until it is removed).
 -- Answers 1 created, 2 this very request has created it before, 0 another request has.
 local found = redis.call('HMGET', KEYS[1], 'request_id', 'hash')
 local request = found[1]
@@ -11,5 +11,5 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local expires = ARGV[5] == '0' and 0 or now + tonumber(ARGV[5])
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'scopes', ARGV[2], 'hash', ARGV[3], 'request_id', ARGV[4],
   'create_ms', string.format('%d', now), 'expire_ms', string.format('%d', expires))
-if expires > 0 then redis.call('PEXPIRE', KEYS[1], string.format('%d', tonumber(ARGV[5]) + tonumber(ARGV[6]))) end
+if ARGV[6] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
 return 1

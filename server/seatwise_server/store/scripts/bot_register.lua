@@ -1,5 +1,5 @@
 #!lua
--- Registers a bot once. KEYS: registration. ARGV: owner, token hash, request id, for a guest the milliseconds after which it is forgotten.
+-- Registers a bot once. KEYS: registration. ARGV: owner, token hash, request id.
 -- Answers 1 registered (also if this call was sent twice), 2 this very request has registered it before, 0 another request has, 3 the bot was deleted and
 -- its name is not reused.
 if redis.call('HEXISTS', KEYS[1], 'deleted_ms') == 1 then return 3 end
@@ -11,5 +11,4 @@ end
 local time = redis.call('TIME')
 local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token_hash', ARGV[2], 'request_id', ARGV[3], 'create_ms', now)
-if ARGV[4] then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 return 1

@@ -1,10 +1,8 @@
 #!lua
--- Creates an invite once. KEYS: invite. ARGV: hash of the secret, most bots, uses, lifetime in ms, time for which an expired invite is
--- kept, in ms, most matches of a bot. Answers 1 created (also if this call was sent twice).
+-- Creates an invite once. KEYS: invite. ARGV: hash of the secret, most bots, uses, lifetime in ms, most matches of a bot. Answers 1 created (also if this call was sent twice).
 if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'most_bots', ARGV[2], 'uses', ARGV[3], 'used', '0',
-  'create_ms', string.format('%d', now), 'expire_ms', string.format('%d', now + tonumber(ARGV[4])), 'revoke_ms', '0', 'most_matches', ARGV[6])
-redis.call('PEXPIRE', KEYS[1], string.format('%d', tonumber(ARGV[4]) + tonumber(ARGV[5])))
+  'create_ms', string.format('%d', now), 'expire_ms', string.format('%d', now + tonumber(ARGV[4])), 'revoke_ms', '0', 'most_matches', ARGV[5])
 return 1

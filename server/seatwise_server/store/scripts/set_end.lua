@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Notes that a match of a set is over (number not empty), or that no more matches can join (number empty).
 -- When all its matches are over, the set is over too, for good.
--- KEYS: set. ARGV: number, match, state, keep ms. Answers 1 the set is over, 0 it is not, -1 there is none.
+-- KEYS: set. ARGV: number, match, state. Answers 1 the set is over, 0 it is not, -1 there is none.
 local size = redis.call('HGET', KEYS[1], 'size')
 if not size then return -1 end
 if ARGV[1] == '' then
@@ -13,5 +13,4 @@ local ended, joined, closed, over = unpack(redis.call('HMGET', KEYS[1], 'ended',
 if over then return 1 end
 if ended ~= (closed and (joined or '0') or size) then return 0 end
 redis.call('HSET', KEYS[1], 'over', '1')
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
