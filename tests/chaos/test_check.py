@@ -111,14 +111,14 @@ def shown_a_prompt_that_never_was(story: Story) -> None:
         no_result,
     ],
 )
-def test_what_is_lost_is_found(forge: Callable[[Story], None]) -> None:
+def test_a_lost_move_or_result_is_found(forge: Callable[[Story], None]) -> None:
     story = Story()
     forge(story)
     assert counts(story.findings()) == (1, 0, 0, 0)
 
 
 @pytest.mark.parametrize("forge", [shown_what_never_was, shown_a_prompt_that_never_was])
-def test_what_the_record_contradicts_is_found(forge: Callable[[Story], None]) -> None:
+def test_a_view_that_the_record_contradicts_is_found(forge: Callable[[Story], None]) -> None:
     story = Story()
     forge(story)
     assert counts(story.findings()) == (0, 0, 1, 0)
@@ -216,7 +216,7 @@ def test_a_charge_of_which_the_bot_was_told_another_is_found() -> None:
     assert counts(story.findings()) == (0, 0, 0, 1)
 
 
-def test_what_was_said_again_after_a_takeover_is_reckoned_from_its_first_time() -> None:
+def test_an_answer_repeated_after_a_takeover_is_reckoned_from_its_first_time() -> None:
     story = Story()
     shown, said = story.lines("shown")[0], story.lines("said")[0]
     story.told[0] += [{**shown, "at": 60.0, "epoch": 2}, {**said, "at": 70.0}]
@@ -266,7 +266,7 @@ def shown_as(lines: list[Line], **what: Any) -> None:
     lines[1]["view"] = base64.b64encode(CODECS["ubongo"].encode_view(replace(view, **what))).decode()
 
 
-def test_what_lies_is_on_no_record_and_all_else_that_a_builder_is_shown_is() -> None:
+def test_a_layout_is_on_no_record_and_all_else_that_a_builder_is_shown_is() -> None:
     record, lines = a_race()
     shown_as(lines, laid=(3, 4), offers=(Seat(1),), layout=())
     findings = looked_at(record, lines)
@@ -293,7 +293,7 @@ def test_a_call_that_is_lost_or_another_is_found() -> None:
     assert counts(looked_at(*a_race(tells="stop"))) == (1, 0, 0, 0)
 
 
-def test_who_is_said_to_have_given_no_sign_of_life_is_blamed() -> None:
+def test_a_seat_that_is_said_to_have_given_no_sign_of_life_is_blamed() -> None:
     record, lines = a_race()
     record["entries"].insert(-1, {"kind": "agreed", "prompt": 1, "silent": [0]})
     assert counts(looked_at(record, lines)) == (0, 0, 0, 1)

@@ -147,7 +147,7 @@ class NoChoice(Bot):
         (7, "7 is no bot"),
     ],
 )
-def test_what_is_no_bot_is_refused(factory: object, why: str) -> None:
+def test_a_value_that_is_no_bot_is_refused(factory: object, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         check_bot(factory)
 

@@ -56,7 +56,7 @@ async def test_an_outcome_that_nobody_waits_for_is_dropped() -> None:
     outcomes.post_outcome(unwanted, 1, None)
 
 
-async def test_what_is_raised_in_the_thread_is_raised_by_the_future() -> None:
+async def test_an_error_in_the_thread_is_raised_by_the_future() -> None:
     thread = BotThread("matches/m/0")
     try:
         with pytest.raises(ZeroDivisionError):

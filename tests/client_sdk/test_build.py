@@ -68,7 +68,7 @@ def said(item: PlayRequestItem) -> str:
     )
 
 
-async def test_what_is_yielded_is_said_in_order_and_a_call_waits_for_no_answer(server: FakeServer) -> None:
+async def test_steps_are_sent_in_order_and_a_call_waits_for_no_answer(server: FakeServer) -> None:
     async def build(_: Any, view: Any) -> AsyncIterator[Any]:
         yield row(3)
         yield row(len(view.hand))
@@ -139,7 +139,7 @@ async def test_a_new_round_closes_the_generator_of_the_last(server: FakeServer) 
         assert closed == [1]
 
 
-async def test_what_a_bot_raises_costs_that_round_only(server: FakeServer) -> None:
+async def test_an_error_of_a_bot_costs_that_round_only(server: FakeServer) -> None:
     async def build(_: Any, view: Any) -> AsyncIterator[Any]:
         yield row(4)
         if view.round == 1:

@@ -60,7 +60,7 @@ def test_a_fingerprint_is_read_in_every_usual_notation() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "sha256//", "sha256//AAAA", "x" * 64, "sha1//" + "A" * 43 + "="])
-def test_what_is_no_fingerprint_is_refused(text: str) -> None:
+def test_a_text_that_is_no_fingerprint_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is no fingerprint of a key, as in sha256//AAAA"):
         parse_pin(text)
 
@@ -80,7 +80,7 @@ def test_a_broken_certificate_is_said_to_be_one(at: int, put: bytes, left_out: i
 @pytest.mark.parametrize(
     "data", [b"", b"\x30", b"\x30\x84", b"\x30\x80\x00\x00", b"\x30\xff", b"\x30\x02\x30\x00"]
 )
-def test_what_is_no_certificate_is_a_value_error(data: bytes) -> None:
+def test_bytes_that_are_no_certificate_raise_a_value_error(data: bytes) -> None:
     for read in (key_digest, names_of):
         with pytest.raises(ValueError, match="certificate"):
             read(data)

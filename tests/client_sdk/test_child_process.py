@@ -90,7 +90,7 @@ def test_a_child_that_ignores_sigterm_is_killed_some_seconds_after_its_parent() 
     assert wait_until(lambda: not is_alive(pid)) > child_process.ORPHAN_END_S / 2
 
 
-def test_what_code_of_others_has_started_ends_with_it() -> None:
+def test_processes_that_code_of_others_has_started_end_with_it() -> None:
     def started() -> list[str]:
         return [
             each.name for each in Path("/proc").iterdir()

@@ -233,7 +233,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
         ("play", "the following arguments are required: GAME"),
     ],
 )
-def test_what_is_no_command_is_usage(capsys: pytest.CaptureFixture[str], line: str, why: str) -> None:
+def test_an_unknown_command_prints_the_usage(capsys: pytest.CaptureFixture[str], line: str, why: str) -> None:
     code, out, err = said(capsys, line)
     assert (code, out) == (2, "")
     assert why in err
@@ -330,7 +330,7 @@ def test_a_server_that_is_not_there_is_named_with_what_to_do(
     assert "--address HOST:PORT" in err
 
 
-def test_what_a_server_says_itself_is_told_as_it_is(
+def test_a_message_of_the_server_is_shown_unchanged(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopping = asks_at("here:7433", UnavailableError("the server stops", "SERVER_STOPPING"))

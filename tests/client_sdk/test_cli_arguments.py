@@ -27,7 +27,7 @@ from seatwise.cli import arguments
         (arguments.name_parser("matches"), "matches/7f3k", "matches/7f3k"),
     ],
 )
-def test_what_is_taken(kind: Callable[[str], object], text: str, value: object) -> None:
+def test_arguments_with_sense_are_taken(kind: Callable[[str], object], text: str, value: object) -> None:
     assert kind(text) == value
 
 
@@ -41,7 +41,7 @@ def test_what_is_taken(kind: Callable[[str], object], text: str, value: object) 
         (arguments.parse_address, ["", "foo", "foo:", ":7433", "fd00::1:7433", "a b:1", "ftp://foo:1"]),
     ],
 )
-def test_what_is_refused(kind: Callable[[str], object], texts: list[str]) -> None:
+def test_arguments_without_sense_are_refused(kind: Callable[[str], object], texts: list[str]) -> None:
     for text in texts:
         with pytest.raises(ArgumentTypeError, match=r"is no|is not"):
             kind(text)

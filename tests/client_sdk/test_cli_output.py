@@ -116,7 +116,7 @@ def test_a_file_is_replaced_in_one_step_and_only_without_an_error(folder: Path) 
 @pytest.mark.parametrize(
     "line", ["play ugo loud.py:Loud random", "compare loud.py:Loud random --matches 4 --jobs 1"]
 )
-def test_what_bots_print_is_no_part_of_the_answer(line: str) -> None:
+def test_the_answer_holds_nothing_that_bots_print(line: str) -> None:
     done = run(f"{line} --seed 7 --json")
     assert json.loads(done.stdout)
     for text in ("imported", "thinking", "bytes", "hm", "from a child", "raw", "the end"):

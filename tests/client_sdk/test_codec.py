@@ -186,7 +186,7 @@ def test_a_complete_time_control_comes_back_with_its_noughts() -> None:
     assert decode_time_control(encode_time_control(time_control)) == time_control
 
 
-def test_what_a_request_leaves_out_has_its_default() -> None:
+def test_a_field_that_a_request_leaves_out_has_its_default() -> None:
     message = time_control_pb2.TimeControl(free_ms={"card": 50}, bank_ms=7)
     asked = complete_time_control(message, GAME.paces)
     assert asked == TimeControl(free_ms={"card": 50, "arrange": 1000}, bank_ms=7)

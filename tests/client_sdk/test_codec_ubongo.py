@@ -147,7 +147,7 @@ def test_a_move_comes_back_as_it_went(move: Lay | OfferEnd) -> None:
     assert decode_move(message) == move
 
 
-def test_what_only_the_referee_plays_does_not_travel() -> None:
+def test_moves_that_only_the_referee_plays_are_not_encoded() -> None:
     with pytest.raises(ValueError, match="no move of a bot"):
         encode_move(Stop())
 

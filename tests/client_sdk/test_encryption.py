@@ -175,7 +175,7 @@ async def test_the_environment_may_say_it(plain: FakeServer, monkeypatch: pytest
         Security.resolve_options()
 
 
-async def test_whoever_shows_no_token_may_read_in_clear(plain: FakeServer) -> None:
+async def test_a_caller_that_shows_no_token_may_read_in_clear(plain: FakeServer) -> None:
     async with listening(plain.address) as listener:
         async with AsyncClient(f"http://0.0.0.0:{listener.port}", "", patience_s=0.0) as client:
             error = await failure_of(client.get_bot("bots/a/versions/1"))
@@ -410,7 +410,7 @@ def in_turn(*whose: Identity) -> grpc.ServerCredentials:
     )
 
 
-async def test_nobody_slips_in_between_the_look_at_the_key_and_the_dial() -> None:
+async def test_no_other_server_slips_in_between_the_look_at_the_key_and_the_dial() -> None:
     """The first connection, which is looked at, is with the pinned server; the second is with one of the same name."""
     async with serving(credentials=in_turn(SELF_SIGNED, identity("lan.example"))) as server:
         async with attending(f"0.0.0.0:{port_of(server)}", tls_pin=SELF_SIGNED.pin) as run:
@@ -532,7 +532,7 @@ def test_another_process_gets_the_same(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "address", ["https://127.0.0.1:1", "127.0.0.1:1", "unix:/none", "https://none.invalid:1"]
 )
-def test_what_nobody_answers_is_no_question_of_tls(address: str) -> None:
+def test_a_silent_address_is_not_reported_as_a_fault_of_tls(address: str) -> None:
     error = UnavailableError("Connection refused")
     assert dialing.explain_failure(resolve_endpoint(address), Security(), error) is error
 

@@ -40,7 +40,7 @@ CLEAR_LOBBY = resolve_endpoint("lobby.example:7433", insecure=True)
         ("https://127.0.0.1:1", False, LOCAL_LOBBY, "127.0.0.1:1", True),
     ],
 )
-def test_what_an_address_means(
+def test_an_address_means_one_endpoint(
     address: str, insecure: bool, lobby: Endpoint | None, target: str, is_encrypted: bool
 ) -> None:
     endpoint = resolve_endpoint(address, insecure=insecure, lobby=lobby)

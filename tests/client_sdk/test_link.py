@@ -448,7 +448,7 @@ async def test_a_higher_epoch_moves_the_seat_to_the_new_referee(serve: Serve, se
         assert len(mine.made) == 1
 
 
-async def test_what_an_older_epoch_says_is_dropped(server: FakeServer) -> None:
+async def test_a_message_of_an_older_epoch_is_dropped(server: FakeServer) -> None:
     mine = bot_class()
     async with seated(mine, server) as (_, referee):
         await referee.show(epoch=3)
@@ -460,7 +460,7 @@ async def test_what_an_older_epoch_says_is_dropped(server: FakeServer) -> None:
         assert not mine.made[0].results
 
 
-async def test_what_no_owner_says_is_heard_in_every_epoch(server: FakeServer) -> None:
+async def test_a_message_without_an_owner_is_heard_in_every_epoch(server: FakeServer) -> None:
     mine = bot_class()
     async with seated(mine, server) as (_, referee):
         await referee.show(epoch=3)

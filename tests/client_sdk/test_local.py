@@ -126,7 +126,7 @@ def test_everybody_sits_everywhere_equally_often(seats: int) -> None:
     assert set(orders.values()) == {24 // len(orders)}
 
 
-def test_who_does_not_want_to_change_seats_does_not() -> None:
+def test_without_rotation_bots_keep_their_seats() -> None:
     matches = seatwise.play([First, "random"], matches=3, options={"rounds": 1}, is_rotating=False)
     assert {match.bots for match in matches} == {("First", "random")}
 
@@ -300,7 +300,9 @@ def test_an_interrupt_comes_through() -> None:
         ({"records": "/no/such/folder/file"}, "records: cannot write to /no/such/folder/file: No such file"),
     ],
 )
-def test_what_cannot_be_played_is_said_before_anything_is(arguments: dict[str, Any], why: str) -> None:
+def test_a_match_that_cannot_be_played_is_refused_before_any_is_played(
+    arguments: dict[str, Any], why: str
+) -> None:
     with pytest.raises(UsageError) as usage:
         seatwise.play(**{"bots": [First, First], **arguments})
     assert why in str(usage.value)

@@ -175,7 +175,7 @@ def test_a_turn_that_was_missed_is_told():
     run(play, late)
 
 
-def test_what_the_server_refuses_is_told_and_one_may_try_again():
+def test_a_refused_move_is_told_and_may_be_tried_again():
     async def refused(*_: object) -> None:
         raise BadTokenError("the token is not known here")
 

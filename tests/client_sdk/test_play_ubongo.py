@@ -66,7 +66,7 @@ def played(*bots: Any, rounds: int = 1, seed: int = 4, **others: Any) -> Any:
     ).matches[0]
 
 
-def test_who_is_quicker_wins_and_the_other_has_what_it_had_laid() -> None:
+def test_a_seat_that_is_quicker_wins_and_the_other_has_what_it_had_laid() -> None:
     assert played(Thinking, Later).points == (10, 0)
 
 
@@ -160,7 +160,7 @@ def test_the_round_ends_when_its_time_is_over() -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("ms", [0, 1000])
-def test_who_only_thinks_is_not_asked_on_for_ever(ms: int) -> None:
+def test_a_seat_that_only_thinks_is_not_asked_on_for_ever(ms: int) -> None:
     """As a bot does that waits for the others."""
 
     class Waiting(seatwise.Bot):
@@ -283,7 +283,7 @@ def test_the_default_deck_tells_the_sample_bots_apart() -> None:
     assert solver.interval[0] > max(other.interval[1] for other in others)
 
 
-def test_what_a_bot_raises_costs_it_the_rest_of_that_round_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_a_bot_costs_it_the_rest_of_that_round_only(capsys: pytest.CaptureFixture[str]) -> None:
     class Broken(seatwise.Bot):
         def build(self, view: View) -> Iterator[Any]:
             yield best_of(view)[:2]
@@ -324,7 +324,7 @@ def test_an_answer_without_sense_is_told_before_the_referee_has_to(
 
 
 @pytest.mark.parametrize(("offers", "points", "failures"), [((True,), 7, 1), ((True, False), 10, 0)])
-def test_who_offers_the_end_must_take_that_back_to_call(
+def test_a_seat_that_offers_the_end_must_take_that_back_to_call(
     offers: tuple[bool, ...], points: int, failures: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Undecided(seatwise.Bot):

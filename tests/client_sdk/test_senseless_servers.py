@@ -283,7 +283,7 @@ async def test_no_time_that_a_bot_is_told_is_negative(server: FakeServer) -> Non
 # Lines of the log
 
 
-async def test_what_a_server_causes_in_the_log_is_bounded_and_printable(
+async def test_log_lines_that_a_server_causes_are_bounded_and_printable(
     server: FakeServer, lines: Callable[[], list[str]]
 ) -> None:
     async with attending(server) as lobby:

@@ -92,7 +92,7 @@ def names_the_friends(report: FairnessReport) -> bool:
 
 
 @pytest.mark.parametrize("seats", [3, 4])
-def test_who_is_helped_by_a_friend_is_found_and_nobody_else_is_named(seats: int) -> None:
+def test_a_bot_that_is_helped_by_a_friend_is_found_and_no_other_is_named(seats: int) -> None:
     found = reports(Season(seats=seats, matches=400, gift=3.0), 15)
     assert sum(map(names_the_friends, found)) >= 14
     others = [
@@ -251,7 +251,7 @@ def answers(bots: int, matches: int, seed: int, late: float = 0.0) -> list[Timed
     ]
 
 
-def test_who_is_charged_more_than_others_beyond_its_report_is_found() -> None:
+def test_a_bot_that_is_charged_more_than_others_beyond_its_report_is_found() -> None:
     first, *others = find_clock_bias(answers(8, 50, seed=1, late=10.0))
     assert first.bot == A
     assert first.is_remarkable

@@ -52,7 +52,7 @@ def test_as_many_rounds_are_played_as_wanted() -> None:
     assert len(Gauntlet(NEW[:1], FIELD, rounds=5).due_matches(SoFar())) == 5
 
 
-def test_what_was_played_is_not_due() -> None:
+def test_a_match_that_was_played_is_not_due() -> None:
     plan = Gauntlet(NEW[:1], FIELD, rounds=5)
     voids = ["r1-t1", "r1-t1.2", "r1-t1.3"]
     assert len(plan.due_matches(SoFar(voids=voids))) == plan.expected_matches(SoFar(voids=voids)) == 4

@@ -56,7 +56,7 @@ def test_without_surprises_the_best_two_meet_in_the_end() -> None:
     assert sorted(map(number, results["r2-t1-g1"].bots)) == [0, 3]
 
 
-def test_who_went_out_together_shares_a_place() -> None:
+def test_bots_that_went_out_together_share_a_place() -> None:
     order = Knockout(bots(8)).final_order(SoFar(season(Knockout(bots(8)))))
     assert [list(map(number, group)) for group in order] == [[0], [1], [2, 3], [4, 5, 6, 7]]
 
@@ -155,7 +155,7 @@ def test_if_favourites_win_a_better_seed_never_has_it_harder_in_any_round(size: 
         assert order == list(range(entrants))
 
 
-def test_nobody_meets_the_bot_of_the_round_before_until_the_final() -> None:
+def test_no_bot_meets_the_bot_of_the_round_before_until_the_final() -> None:
     for entrants in range(5, 65):
         plan, results, met = Knockout(bots(entrants), 4, 2), {}, set()
         chance = Random(entrants)

@@ -50,7 +50,7 @@ def test_a_new_version_starts_anew_whatever_its_forerunner_did() -> None:
     assert ratings.rating_of(FOUR[3]) == Rating()
 
 
-def test_who_is_ahead_rises_and_who_is_behind_falls() -> None:
+def test_a_bot_that_is_ahead_rises_and_one_that_is_behind_falls() -> None:
     ratings = recompute_ratings([result(1, FOUR, (2, 4, 1, 3))])
     mus = [ratings.rating_of(bot).mu for bot in FOUR]
     assert mus[2] > mus[0] > mus[3] > mus[1]
@@ -142,7 +142,7 @@ def test_another_process_finds_the_same_digits() -> None:
     assert other.stdout.strip() == json.dumps(recompute_ratings(log).to_json())
 
 
-def test_what_a_result_is_can_be_known_without_openskill() -> None:
+def test_a_result_can_be_read_without_openskill() -> None:
     program = "import sys; import seatwise_server.competition.ratings.openskill_ratings; sys.exit('openskill' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 

@@ -27,7 +27,7 @@ def test_a_result_comes_back_from_its_json_as_it_was() -> None:
     assert LoggedResult.from_json(json.loads(json.dumps(RESULT.to_json()))) == RESULT
 
 
-def test_what_is_seldom_known_may_be_left_out() -> None:
+def test_rare_fields_may_be_left_out() -> None:
     line = RESULT.to_json()
     for name in ("chain", "deal", "par"):
         del line[name]
@@ -52,7 +52,7 @@ def test_what_is_seldom_known_may_be_left_out() -> None:
         ("par", ["1", 2, 3]),
     ],
 )
-def test_what_is_wrong_in_a_line_is_named(name: str, value: Any) -> None:
+def test_the_fault_of_a_line_is_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         LoggedResult.from_json(RESULT.to_json() | {name: value})
 

@@ -96,7 +96,7 @@ def test_a_part_of_a_cycle_is_even_too(entrants: int, size: int, rounds: int) ->
     assert meetings.is_even
 
 
-def test_nobody_plays_twice_in_a_round() -> None:
+def test_no_bot_plays_twice_in_a_round() -> None:
     for entrants, size, count in ((11, 2, 0), (8, 3, 0), (13, 4, 0), (11, 3, 5)):
         rounds: dict[int, list[str]] = {}
         for match in RoundRobin(bots(entrants), size, count).all_matches():
@@ -155,7 +155,7 @@ def test_a_deal_that_stays_at_one_table_is_no_duplicate() -> None:
     assert all(match.deal is None for match in RoundRobin(bots(5), 4).all_matches())
 
 
-def test_what_has_a_result_is_not_due_again() -> None:
+def test_a_match_with_a_result_is_not_due_again() -> None:
     plan = RoundRobin(bots(5), 2)
     played = {match.id: won_by_the_first(match) for match in plan.due_matches(SoFar())[:4]}
     due = plan.due_matches(SoFar(played))

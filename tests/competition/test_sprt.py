@@ -91,7 +91,7 @@ def test_nothing_is_decided_before_enough_units_are_played() -> None:
     assert len(ratios) == 10
 
 
-def test_what_comes_after_the_verdict_changes_nothing() -> None:
+def test_a_result_after_the_verdict_changes_nothing() -> None:
     differences = [5.0, 6.0] * 20
     assert PointsTest().first_verdict([*differences, *[-50.0] * 100]) is SprtVerdict.H1
 

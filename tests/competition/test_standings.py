@@ -28,7 +28,7 @@ def test_the_mean_of_points_orders() -> None:
     assert places(result("ab", 3, 5), result("ca", 1, 9)) == {"a": 1, "b": 2, "c": 3}
 
 
-def test_who_is_level_shares_a_place_and_the_next_is_left_out() -> None:
+def test_level_bots_share_a_place_and_the_next_is_left_out() -> None:
     assert places(result("abc", 5, 5, 1)) == {"a": 1, "b": 1, "c": 3}
 
 
@@ -49,7 +49,7 @@ def test_head_to_head_in_a_circle_leaves_all_level() -> None:
     assert set(places(*results, criteria=("points", "head_to_head")).values()) == {1}
 
 
-def test_who_has_several_seats_at_a_table_has_played_one_match_there() -> None:
+def test_a_bot_that_has_several_seats_at_a_table_has_played_one_match_there() -> None:
     left = result("abab", 7, 6, 5, 4, left="b", seq=2)
     lines = {line.bot: line for line in rank_entrants([result("aab", 1, 5, 5), left], "ab")}
     assert (lines["a"].matches, lines["b"].matches, lines["b"].forfeits) == (2, 2, 1)
@@ -77,18 +77,18 @@ def test_a_bye_scores_a_win_and_brings_no_points() -> None:
     assert lines["c"].rank > lines["a"].rank  # level by score, and nobody whom it met
 
 
-def test_who_has_not_played_is_last() -> None:
+def test_a_bot_that_has_not_played_is_last() -> None:
     lines = rank_entrants([result("ab", -4, -2)], "abc", ("points",))
     assert [line.bot for line in lines] == ["b", "a", "c"]
 
 
-def test_who_leaves_keeps_no_more_than_the_least_of_the_others() -> None:
+def test_a_bot_that_leaves_keeps_no_more_than_the_least_of_the_others() -> None:
     assert counted_points(result("abc", 30, 7, 3, left="a")) == (3, 7, 3)
     assert counted_points(result("abc", 1, 7, 3, left="a")) == (1, 7, 3)
     assert counted_points(result("ab", 9, 4, left="ab")) == (4, 4)
 
 
-def test_who_leaves_is_behind_all_who_stayed() -> None:
+def test_a_bot_that_leaves_is_behind_all_who_stayed() -> None:
     assert match_scores(result("abc", 30, 7, 3, left="a")) == (0.0, 1.0, 0.5)
 
 

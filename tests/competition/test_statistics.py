@@ -133,7 +133,7 @@ def test_where_a_deal_travelled_bots_of_different_tables_are_compared() -> None:
     assert estimate_differences(results)["a", "c"].value == 1.5
 
 
-def test_who_beats_whom_and_how_probably() -> None:
+def test_the_probability_that_one_bot_beats_another_is_shown() -> None:
     found = compare_pairs(results_of(*[("ab", (5, 3)), ("ba", (4, 4)), ("ab", (2, 1)), ("ba", (0, 5))] * 3))
     assert found["a", "b"].matches == 12
     assert found["a", "b"].ahead.value == 0.875
@@ -141,7 +141,7 @@ def test_who_beats_whom_and_how_probably() -> None:
     assert found["a", "b"].probability_better + found["b", "a"].probability_better == pytest.approx(1)
 
 
-def test_who_never_met_is_no_pair() -> None:
+def test_bots_that_never_met_are_no_pair() -> None:
     assert ("a", "c") not in compare_pairs(results_of(("ab", (1, 2)), ("cd", (1, 2))))
 
 

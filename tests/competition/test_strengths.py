@@ -109,7 +109,7 @@ def test_a_difference_turns_its_sign_and_keeps_its_width() -> None:
     assert found.strength_difference(NAMES[0], NAMES[0]).half_width == 0
 
 
-def test_who_cannot_be_told_apart_cannot_be_told_apart_from_either_side() -> None:
+def test_bots_that_cannot_be_told_apart_cannot_be_from_either_side() -> None:
     found = fit_strengths(season(60, 8, seed=5, spread=3.0))
     pairs = {(s.bot, other) for s in found.strengths for other in found.indistinct_bots(s.bot)}
     assert pairs == {(other, bot) for bot, other in pairs}
@@ -123,7 +123,7 @@ def test_a_bot_is_provisional_until_it_is_known() -> None:
     assert not any(strength.provisional for strength in many.strengths)
 
 
-def test_who_has_won_everything_stays_this_side_of_infinity_and_provisional() -> None:
+def test_a_bot_that_has_won_everything_stays_this_side_of_infinity_and_provisional() -> None:
     log = season(100, 6, seed=7)
     log += [match(1000 + n, (NAMES[7], *NAMES[:3]), (1, 2, 3, 4)) for n in range(100)]
     best = fit_strengths(log).strengths[0]

@@ -87,7 +87,7 @@ def test_winners_meet_winners() -> None:
 
 
 @pytest.mark.parametrize(("entrants", "rounds"), [(8, 4), (8, 7), (15, 6), (16, 8), (33, 9), (6, 5)])
-def test_nobody_meets_the_same_bot_twice_where_it_can_be_helped(entrants: int, rounds: int) -> None:
+def test_no_bot_meets_the_same_bot_twice_where_it_can_be_helped(entrants: int, rounds: int) -> None:
     assert max(met(season(Swiss(bots(entrants), rounds))).values()) == 1
 
 
@@ -98,7 +98,7 @@ def test_at_tables_of_four_hardly_anybody_meets_again() -> None:
 
 
 @pytest.mark.parametrize(("entrants", "size", "rounds"), [(7, 2, 7), (11, 3, 5), (10, 4, 5), (7, 4, 2)])
-def test_nobody_has_two_byes(entrants: int, size: int, rounds: int) -> None:
+def test_no_bot_has_two_byes(entrants: int, size: int, rounds: int) -> None:
     plan = Swiss(bots(entrants), rounds, size)
     so_far = {match.id: result(match, by_name(match)) for match in season(plan)}
     byes = plan.list_byes(SoFar(so_far))
@@ -163,7 +163,7 @@ def test_a_table_that_rotates_scores_as_one() -> None:
     assert list(scores.values()) == [1.0, 0.5, 0.0]
 
 
-def test_who_was_moved_down_is_not_moved_down_again() -> None:
+def test_a_bot_that_was_moved_down_is_not_moved_down_again() -> None:
     state = SwissState((2, 2, 2, 1), floaters=frozenset({2}))
     draw = draw_swiss_round(state, 2, 2, "", is_last=True)
     assert len(state.find_floaters(draw.tables)) == 1

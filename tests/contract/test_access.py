@@ -48,7 +48,7 @@ def test_every_method_is_an_operation_or_a_stream_of_a_bot() -> None:
     assert {ACCESS[method] for method in STREAMS_OF_BOTS} == SCOPES_OF_BOTS
 
 
-def test_whatever_changes_something_needs_a_token() -> None:
+def test_a_method_that_changes_something_needs_a_token() -> None:
     reading = ("Get", "List", "Watch")
     for method, access in ACCESS.items():
         if not method.rpartition("/")[2].startswith(reading):

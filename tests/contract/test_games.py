@@ -115,7 +115,7 @@ def test_a_game_that_is_checked_here_lists_its_legal_moves(game: Any) -> None:
 @every_table
 @given(chance=Chances)
 @bounded(4)
-def test_nobody_unasked_has_moves_and_everybody_asked_has(game: Any, seats: int, chance: Random) -> None:
+def test_a_seat_has_moves_exactly_when_it_is_asked(game: Any, seats: int, chance: Random) -> None:
     for step in match(game, seats, chance):
         for seat in map(Seat, range(seats)):
             assert (next(game.legal_moves(step.state, seat), None) is not None) == (seat in step.prompt.seats)

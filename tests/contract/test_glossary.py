@@ -41,12 +41,12 @@ def source_of(found: Any) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_a_word_names_exists(place: str) -> None:
+def test_every_name_in_the_glossary_exists(place: str) -> None:
     assert find(place) is not None
 
 
 @pytest.mark.needs_sources
-def test_what_does_not_exist_is_not_found() -> None:
+def test_a_name_that_does_not_exist_is_not_found() -> None:
     with pytest.raises(AttributeError):
         find("seatwise_referee.match.Match.no_such_name")
     with pytest.raises(ModuleNotFoundError):

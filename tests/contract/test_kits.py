@@ -205,7 +205,7 @@ CHOOSE, ARRANGE, BUILD = UGO.methods["card"], UGO.methods["arrange"], KITS["ubon
         (replace(UGO, describe_view=repr, describe_move=lambda move: move), "describe_move of its kit"),
     ],
 )  # fmt: skip
-def test_what_a_kit_lacks_is_said(kit: GameKit, why: str) -> None:
+def test_a_part_that_a_kit_lacks_is_named(kit: GameKit, why: str) -> None:
     faults = list(missing_parts({"ugo": GAMES["ugo"]}, {"ugo": kit}))
     assert any(why in fault for fault in faults), faults
 

@@ -119,7 +119,7 @@ def test_only_the_store_talks_to_redis() -> None:
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, "proto", "tests"])
-def test_nobody_imports_a_folder_of_the_repository(folder: str) -> None:
+def test_no_module_imports_a_folder_of_the_repository(folder: str) -> None:
     for path in sources(ROOT / folder):
         assert not {top(module) for module in imported(path)} & set(FOLDERS), path
 

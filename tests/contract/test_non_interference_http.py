@@ -139,9 +139,7 @@ def some_moments(game: Any, seats: int) -> list[Moment]:
 
 
 @moments_of
-async def test_whoever_watches_over_http_is_sent_the_same_bytes_whatever_is_hidden(
-    game: Any, seats: int
-) -> None:
+async def test_a_spectator_over_http_is_sent_the_same_bytes_whatever_is_hidden(game: Any, seats: int) -> None:
     for moment in some_moments(game, seats):
         one = await seen_in(moment, moment.position)
         other = await seen_in(moment, twin_of(moment, None, Random(1)))

@@ -62,7 +62,7 @@ def test_every_package_says_that_it_is_typed(package: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["client_sdk", "server", "docs", "README.md"])
-def test_nobody_is_told_to_install_it_from_an_index_that_does_not_have_it(folder: str) -> None:
+def test_no_page_says_to_install_it_from_an_index_that_does_not_have_it(folder: str) -> None:
     """Until the package is in an index, the way is a clone: `pip install .`, with extras in brackets."""
     start = ROOT / folder
     paths = [start] if start.is_file() else [*start.rglob("*.md"), *start.rglob("*.py")]

@@ -111,7 +111,7 @@ def test_an_agreement_ends_the_round_for_all(game: Any, seats: int, chance: Rand
 
 
 @every_race
-def test_who_agrees_to_the_end_must_take_that_back_to_call(game: Any, seats: int) -> None:
+def test_a_seat_that_agrees_to_the_end_must_take_that_back_to_call(game: Any, seats: int) -> None:
     """For all see who agrees, and would see it vanish before they are told of the call."""
     chance = Random(seats)
     tried = 0

@@ -42,7 +42,7 @@ def test_the_fields_of_a_route_are_fields_of_its_request(route: HttpRoute) -> No
 
 
 @each_route
-def test_what_a_query_holds_is_plain(route: HttpRoute) -> None:
+def test_a_query_holds_plain_values(route: HttpRoute) -> None:
     for field in route.query_fields:
         plain = field.message_type is None or field.message_type.full_name.startswith("google.protobuf.")
         assert plain, f"{route.operation}: {field.name} has no form in a query"

@@ -65,7 +65,7 @@ def test_a_seat_is_offered_and_refused_the_same_whatever_it_cannot_know(
 @every_table
 @given(chance=Chances)
 @bounded(5)
-def test_what_a_seat_cannot_know_really_changes(game: Any, seats: int, chance: Random) -> None:
+def test_the_other_world_differs_in_the_secrets_of_others(game: Any, seats: int, chance: Random) -> None:
     """Or the two tests above would prove nothing: twins differ, and for others they look different."""
     changed = looked = 0
     for step in match(game, seats, chance):

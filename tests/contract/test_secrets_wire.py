@@ -208,7 +208,7 @@ def test_no_message_can_hold_another_by_surprise() -> None:
     assert not loose & responses().keys()
 
 
-def test_what_is_known_before_the_deal_cannot_be_put_into_words_that_go_out() -> None:
+def test_secrets_known_before_the_deal_have_no_field_that_is_sent() -> None:
     """A nonce goes in and never out: `Sit` is of the requests alone."""
     sit = descriptor_pool.Default().FindMessageTypeByName("seatwise.v1.Sit")
     assert "nonce" in sit.fields_by_name

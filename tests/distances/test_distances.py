@@ -112,7 +112,7 @@ def test_no_liar_gains_a_tie_window_in_the_median(pairs: dict[str, Pair], name: 
     assert sum(gain > TIE_WINDOW_MS for gain in gains) <= most_by_chance(len(gains))
 
 
-def test_who_delays_all_but_the_decisive_answers_gains_nothing_in_the_decisive_rounds(
+def test_a_bot_that_delays_all_but_the_decisive_answers_gains_nothing_in_the_decisive_rounds(
     pairs: dict[str, Pair],
 ) -> None:
     gains = pairs["all but the decisive answer"].decisive_gains
@@ -120,7 +120,7 @@ def test_who_delays_all_but_the_decisive_answers_gains_nothing_in_the_decisive_r
 
 
 @pytest.mark.parametrize("name", DETERMINED)
-def test_who_changes_the_packets_of_its_own_machine_gains_no_more_than_its_answers_allow(
+def test_a_bot_that_changes_the_packets_of_its_own_machine_gains_no_more_than_its_answers_allow(
     pairs: dict[str, Pair], name: str
 ) -> None:
     """That is published, and not prevented. No bot can hide more than its whole thinking."""

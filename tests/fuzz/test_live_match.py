@@ -22,7 +22,7 @@ def program(seed: int) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(MATCHES))
-def test_nobody_innocent_is_hurt_by_a_liar(seed: int) -> None:
+def test_a_liar_hurts_no_innocent_bot(seed: int) -> None:
     play_live_match(program(seed))
 
 

@@ -206,7 +206,7 @@ async def test_a_process_with_a_slow_step_steps_back_once(
         pytest.param("closes", marks=pytest.mark.slow),
     ],
 )
-async def test_what_stops_the_process_voids_its_own_match_and_no_other(
+async def test_a_game_that_stops_the_process_voids_its_own_match_and_no_other(
     served: tuple[House, ServerProcess], wrong: str
 ) -> None:
     house, process = served

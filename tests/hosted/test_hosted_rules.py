@@ -191,7 +191,7 @@ def test_wrong_facts_are_refused(facts: dict[str, Any], why: str) -> None:
 
 
 @pytest.mark.parametrize("found", [None, 7, "leduc", HostedGame, dict])
-def test_what_is_no_game_is_refused(found: object) -> None:
+def test_a_value_that_is_no_game_is_refused(found: object) -> None:
     with pytest.raises(GameFault):
         make_kit(found)
 

@@ -84,7 +84,7 @@ def test_a_pass_depends_upon_nothing_but_who_attends(
 
 @settings(max_examples=100, deadline=None)
 @given(floors(), st.integers(2, 4), st.booleans())
-def test_nobody_whose_patience_is_at_an_end_is_left_where_a_table_can_be_filled(
+def test_a_bot_out_of_patience_is_paired_where_a_table_can_be_filled(
     floor: list[AttendingBot], seats: int, apart: bool
 ) -> None:
     """Whatever their ratings are, whomever they met: what is left over has too few owners for a table."""
@@ -101,7 +101,7 @@ def test_neighbours_in_rating_meet() -> None:
     assert numbers(PairingRules(4).pair_tables(bots(8), 2)) == [{0, 1, 2, 3}, {4, 5, 6, 7}]
 
 
-def test_who_has_waited_longest_is_served_first_and_in_the_middle_of_its_company() -> None:
+def test_a_bot_that_has_waited_longest_is_served_first_and_in_the_middle_of_its_company() -> None:
     floor = [replace(bot, waited_s=float(n == 10)) for n, bot in enumerate(bots(20))]
     [table] = numbers(PairingRules(3).pair_tables(floor, 1))
     assert table == {9, 10, 11}
@@ -135,7 +135,7 @@ def test_the_last_opponents_are_avoided_where_others_attend() -> None:
     assert {0, 1} in numbers(PairingRules(2).pair_tables(floor[:2], 40)), "nobody else is there"
 
 
-def test_what_the_other_remembers_counts_too() -> None:
+def test_a_meeting_that_only_the_other_remembers_counts_too() -> None:
     floor = bots(40)
     floor[1] = replace(floor[1], recent_opponents=(floor[0].bot,))
     floor[0] = replace(floor[0], waited_s=1.0)

@@ -693,7 +693,7 @@ def test_a_match_that_nobody_scheduled_is_named(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04", b"PK\x03\x04" + bytes(100)])
-def test_what_only_begins_as_a_bundle_is_none(tmp_path, capsys, content):
+def test_a_file_that_only_begins_as_a_bundle_is_refused(tmp_path, capsys, content):
     (tmp_path / "none").write_bytes(content)
     code, said = said_of(tmp_path / "none", capsys)
     assert code == 1

@@ -104,7 +104,7 @@ GOLDEN = [[-20.999405, -43.061548], [-8.101667, 7.254048]]
 
 
 @pytest.mark.parametrize("bot", [Careless, Liar])
-def test_whatever_a_bot_declares_its_luck_is_nothing_on_average(bot: type[Greedy], tmp_path: Path) -> None:
+def test_the_luck_of_declared_draws_is_zero_on_average(bot: type[Greedy], tmp_path: Path) -> None:
     lucks = [measure_draw_luck(record)[0] for record in records(tmp_path, bot, "greedy", matches=30)]
     assert stdev(lucks) > 1
     assert abs(fmean(lucks)) < 4.5 * stdev(lucks) / math.sqrt(len(lucks))

@@ -71,7 +71,7 @@ def test_a_league_file_says_who_plays_what_and_how(file):
     assert (league.time.bank_ms, league.time.free_ms) == (5000, {"card": 800, "arrange": 1000})
 
 
-def test_what_is_not_said_has_a_usual_value(file):
+def test_a_setting_that_is_left_out_has_its_default(file):
     league = read(
         file, 'name = "a"\ngame = "ubongo"\n[[entrants]]\nbot = "random"\n[[entrants]]\nbot = "solver"\n'
     )
@@ -281,7 +281,7 @@ def test_a_bot_file_that_may_not_be_read_is_named(file):
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"name = \x00", b"rounds = " + b"9" * 5000])
-def test_what_is_no_text_is_no_league(file, text):
+def test_bytes_that_are_no_text_are_no_league(file, text):
     file.write_bytes(text)
     with pytest.raises(LeagueFileError, match="TOML"):
         read_league(file)

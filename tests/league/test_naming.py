@@ -39,7 +39,7 @@ def test_a_match_that_was_given_up_lets_the_bracket_go_on():
     assert final.round == 2
 
 
-def test_what_is_no_match_of_the_schedule_keeps_its_name():
+def test_a_match_outside_the_schedule_keeps_its_name():
     stray = LoggedResult(1, "matches/stray", SEMIFINALS[0].bots, (9, 1), (1, 2), ("COMPLETED",) * 2)
     so_far = so_far_of(LEAGUE, CUP, [stray], {"matches/void"})
     assert (dict(so_far.results), so_far.voids) == ({"matches/stray": stray}, {"matches/void"})

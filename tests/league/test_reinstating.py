@@ -36,7 +36,7 @@ def said_of(capsys: pytest.CaptureFixture[str], *command: object) -> tuple[int, 
     return code, "".join(capsys.readouterr())
 
 
-def test_who_was_let_back_plays_again_and_its_turns_are_published(tmp_path, capsys):
+def test_a_bot_that_was_let_back_plays_again_and_its_turns_are_published(tmp_path, capsys):
     file, out = tmp_path / "league.toml", tmp_path / "out"
     file.write_text(LEAGUE)
     book = season_log.open_season_log(out, read_league(file), NAME)
@@ -67,7 +67,7 @@ def test_only_who_was_given_up_is_let_back(tmp_path, capsys):
     assert not season_log.read_season(tmp_path)[1].given_up
 
 
-def test_nobody_comes_back_while_the_league_runs_or_when_it_is_over(tmp_path, capsys):
+def test_no_bot_comes_back_while_the_league_runs_or_when_it_is_over(tmp_path, capsys):
     book = played(tmp_path, league_of())
     book.give_up_entrant(league_of().players[1], "it would not start")
     code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)

@@ -139,7 +139,7 @@ def test_a_long_season_lists_some_of_the_matches_of_each_pair(folder, monkeypatc
     publish_season(folder)
 
 
-def test_what_is_wider_than_a_phone_scrolls_and_can_be_reached_by_keys(folder):
+def test_a_table_wider_than_a_phone_scrolls_and_can_be_reached_by_keys(folder):
     text = (folder / "report.html").read_text()
     wide = re.findall(r'<div class="wide"[^>]*>', text)
     assert len(wide) > 5
@@ -207,7 +207,7 @@ def test_tables_are_there_for_spreadsheets(folder):
         assert [row["name"] for row in csv.DictReader(file)] == [row["name"] for row in seasons["rows"]]
 
 
-def test_whatever_a_name_holds_is_text_and_no_markup(tmp_path):
+def test_a_name_is_shown_as_text_and_never_as_markup(tmp_path):
     entrants = (
         Entrant("<script>alert(1)</script>", "bots/a/versions/1", "greedy"),
         Entrant("\"&'>", "bots/b/versions/1", "random"),

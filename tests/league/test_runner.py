@@ -45,7 +45,7 @@ def decided(folder: Path, league: Any, *played: str) -> season_log.SeasonLog:
     return book
 
 
-async def test_what_a_decided_test_leaves_half_played_is_closed(tmp_path):
+async def test_a_half_played_unit_of_a_decided_test_is_closed(tmp_path):
     entrants = league_of("greedy", "random").entrants
     league = league_of(
         format="ab-test",

@@ -41,7 +41,7 @@ def test_a_line_that_was_cut_off_is_as_if_it_had_never_been_begun(tmp_path):
         assert file.read_bytes() == whole
 
 
-def test_what_is_written_after_a_cut_is_read_again(tmp_path):
+def test_lines_written_after_a_cut_are_read_again(tmp_path):
     league = league_of()
     played(tmp_path, league, most=2).close()
     file = tmp_path / "season.jsonl"

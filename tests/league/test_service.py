@@ -143,7 +143,7 @@ async def test_a_league_is_created_once_and_never_changes(house, admin):
 
 
 @pytest.mark.parametrize("settings", ["", "[]", "{}", "{", '{"game": "chess"}', "[" * 100_000])
-async def test_what_is_no_league_is_refused(admin, settings):
+async def test_settings_of_no_league_are_refused(admin, settings):
     with pytest.raises(BadRequestError, match=r"league\.settings"):
         await admin.create_league("leagues/none", settings)
 

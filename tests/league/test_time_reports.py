@@ -59,7 +59,7 @@ def test_bots_that_report_nothing_are_not_spoken_of(season):
     assert TITLE not in page(season)
 
 
-def test_what_bots_report_stands_beside_what_they_were_charged(season):
+def test_reported_time_stands_beside_charged_time(season):
     report(season)
     told = page(season)
     assert TITLE in told
@@ -71,7 +71,7 @@ def test_a_bot_that_is_charged_more_than_it_says_is_named(season):
     assert "greedy2 is charged" in page(season)
 
 
-def test_what_is_no_report_is_passed_over(season):
+def test_a_note_that_is_no_report_is_passed_over(season):
     """A bot may write into its file what it likes; the last line of one that was killed has no end."""
     name, match, prompt, _ = charges(season)[0]
     good = {"match": match, "seat": 0, "prompt": prompt, "thought_ms": 3}

@@ -36,13 +36,13 @@ def lay_out(modules: list[str]) -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, FOLDER / "src" / Path(package).name)
-    for folder in ("tests", "docs"):
+    for folder in ("tests", "docs", "proto"):
         shutil.copytree(ROOT / folder, FOLDER / folder)
     options = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.pytest.ini_options]")[2]
     settings = {
         "source_paths": ["src"],
         "only_mutate": [f"src/{module}.py" for module in modules],
-        "also_copy": ["docs"],
+        "also_copy": ["docs", "proto"],
         "pytest_add_cli_args": ["-m", "not slow", "-p", "no:cacheprovider", *(f"--deselect={it}" for it in LEFT_OUT)],
         "pytest_add_cli_args_test_selection": list(TESTS),
     }  # fmt: skip

@@ -25,7 +25,7 @@ def left(seq: int) -> SeatExit:
         ((1, 2, 3), (None, left(0), left(7)), (1, 3, 2)),
     ],
 )
-def test_who_left_ranks_behind_all_others_and_the_later_exit_before_the_earlier(
+def test_a_seat_that_left_ranks_behind_all_others_and_the_later_exit_before_the_earlier(
     points: tuple[int, ...], exits: tuple[SeatExit | None, ...], ranks: tuple[int, ...]
 ) -> None:
     assert result_ranks(ranks_of(points), exits) == ranks

@@ -149,13 +149,13 @@ def test_an_entry_that_lacks_a_key_or_has_one_too_many_is_refused(entry: Entry, 
         {"kind": "finished", "seq": 1, "at_ms": 0, "outcome": {}, "result": {}, "endings": 0},
     ],
 )
-def test_what_is_no_entry_is_refused(body: Any) -> None:
+def test_json_that_is_no_entry_is_refused(body: Any) -> None:
     with pytest.raises(BadEntry):
         entry_from_json(body)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff", b"7"])
-def test_what_is_not_json_is_refused(data: bytes) -> None:
+def test_bytes_that_are_no_json_are_refused(data: bytes) -> None:
     with pytest.raises(BadEntry):
         decode_entry(data)
 

@@ -68,7 +68,7 @@ def test_a_nonce_that_is_not_32_bytes_counts_as_none(bad: bytes | None) -> None:
     assert desk.journal == [Sat(seq=1, at_ms=0, seat=Seat(0), nonce=None)]
 
 
-def test_who_has_not_sat_when_the_setup_time_is_over_is_forfeited_and_played_for() -> None:
+def test_a_seat_that_has_not_sat_when_the_setup_time_is_over_is_forfeited_and_played_for() -> None:
     desk = Desk(seats=3)
     desk.sit(1, 2)
     desk.now = 5000
@@ -101,7 +101,7 @@ def test_with_fewer_than_two_seats_taken_the_match_is_void() -> None:
     assert desk.match.is_over
 
 
-def test_who_comes_after_the_deal_sees_the_table_but_stays_forfeited() -> None:
+def test_a_seat_that_comes_after_the_deal_sees_the_table_but_stays_forfeited() -> None:
     desk = Desk(seats=3)
     desk.sit(1, 2)
     desk.now = 5000
@@ -120,7 +120,7 @@ def test_sitting_down_again_shows_the_view_and_the_open_prompt() -> None:
     assert told.view == desk.match.view_for(Seat(0))
 
 
-def test_who_resigned_before_the_deal_is_played_for_after_it() -> None:
+def test_a_seat_that_resigned_before_the_deal_is_played_for_after_it() -> None:
     desk = Desk(seats=3)
     desk.sit(0)
     desk.do(desk.match.resign(Seat(0), 0))
@@ -128,7 +128,7 @@ def test_who_resigned_before_the_deal_is_played_for_after_it() -> None:
     assert kinds(desk.journal) == ["sat", "resigned", "sat", "sat", "dealt", "default"]
 
 
-def test_who_has_not_sat_cannot_resign() -> None:
+def test_a_seat_that_has_not_sat_cannot_resign() -> None:
     desk = Desk()
     assert only(RejectRequest, desk.do(desk.match.resign(Seat(0), 0))).reason is RejectReason.NOT_SEATED
     assert desk.journal == []
@@ -196,7 +196,7 @@ def test_a_prompt_of_the_future_is_stale() -> None:
     )
 
 
-def test_who_is_not_asked_cannot_move() -> None:
+def test_a_seat_that_is_not_asked_cannot_move() -> None:
     desk = dealt()
     before = desk.match.position
     refused = only(RejectRequest, desk.submit(seat=1))
@@ -204,7 +204,7 @@ def test_who_is_not_asked_cannot_move() -> None:
     assert desk.match.position is before
 
 
-def test_who_has_not_sat_cannot_move() -> None:
+def test_a_seat_that_has_not_sat_cannot_move() -> None:
     desk = Desk()
     assert (
         only(RejectRequest, desk.match.submit_move(Seat(0), 1, "id", None, 0)).reason
@@ -212,7 +212,7 @@ def test_who_has_not_sat_cannot_move() -> None:
     )
 
 
-def test_nobody_is_asked_before_the_deal() -> None:
+def test_no_seat_is_asked_before_the_deal() -> None:
     desk = Desk()
     desk.sit(0)
     assert (
@@ -288,7 +288,7 @@ def test_an_illegal_move_changes_nothing_but_its_count() -> None:
     assert (after.seats[0].rejections, after.seats[1]) == (1, before.seats[1])
 
 
-def test_nobody_else_sees_a_rejection_pass() -> None:
+def test_no_other_seat_sees_a_rejection_pass() -> None:
     desk = dealt()
     before = desk.match.update_for(Seat(1), 0)
     desk.submit_illegal()
@@ -372,7 +372,7 @@ def test_to_resign_twice_is_once() -> None:
     assert desk.match.resign(Seat(1), 0) == []
 
 
-def test_who_leaves_later_ranks_before_who_left_earlier() -> None:
+def test_a_seat_that_leaves_later_ranks_before_who_left_earlier() -> None:
     desk = dealt(seats=4)
     desk.do(desk.match.resign(Seat(3), 0))
     desk.do(desk.match.resign(Seat(1), 0))

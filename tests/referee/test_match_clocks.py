@@ -191,7 +191,7 @@ def test_a_seat_is_told_what_its_last_move_cost() -> None:
 # Standing still
 
 
-def test_what_we_stood_still_is_charged_to_nobody() -> None:
+def test_a_standstill_of_ours_is_charged_to_no_seat() -> None:
     desk = dealt()
     desk.hand()
     desk.now = 700
@@ -299,14 +299,14 @@ def test_after_a_takeover_no_time_runs_before_the_bot_is_back() -> None:
     assert only(AcceptMove, desk.submit()).charged_ms == 40
 
 
-def test_who_comes_back_and_is_not_handed_the_prompt_is_as_any_other_seat() -> None:
+def test_a_seat_that_comes_back_and_is_not_handed_the_prompt_is_as_any_other_seat() -> None:
     desk = taken_over()
     desk.match.note_return(Seat(0), 10_000)
     desk.now = 10_350
     assert only(AcceptMove, desk.submit()).charged_ms == 100
 
 
-def test_who_does_not_come_back_in_the_set_up_time_runs_out_of_time() -> None:
+def test_a_seat_that_does_not_come_back_in_the_set_up_time_runs_out_of_time() -> None:
     desk = taken_over()
     desk.now = 14_000 + ALLOWED_MS
     assert not [each for each in desk.tick() if not isinstance(each, WakeAt)]
@@ -329,7 +329,7 @@ def test_a_seat_that_is_asked_later_has_the_same_time_to_come_back() -> None:
     assert only(AcceptMove, desk.submit()).charged_ms == 10
 
 
-def test_who_was_back_before_it_is_asked_has_no_more_time_than_others() -> None:
+def test_a_seat_that_was_back_before_it_is_asked_has_no_more_time_than_others() -> None:
     desk = taken_over()
     for seat in (0, 1):
         desk.match.note_return(Seat(seat), 9100)
@@ -341,7 +341,7 @@ def test_who_was_back_before_it_is_asked_has_no_more_time_than_others() -> None:
     assert only(AcceptMove, desk.submit()).charged_ms == 70
 
 
-def test_who_was_back_and_goes_again_has_no_more_time_than_others() -> None:
+def test_a_seat_that_was_back_and_goes_again_has_no_more_time_than_others() -> None:
     desk = taken_over()
     desk.match.note_return(Seat(0), 9100)
     assert desk.match.note_return(Seat(0), 9900) == []
@@ -350,7 +350,7 @@ def test_who_was_back_and_goes_again_has_no_more_time_than_others() -> None:
     assert only(AcceptMove, desk.submit()).charged_ms == 900
 
 
-def test_who_lost_its_link_through_us_is_asked_again_in_full() -> None:
+def test_a_seat_that_lost_its_link_through_us_is_asked_again_in_full() -> None:
     desk = dealt(setup_ms=5000)
     desk.hand()
     desk.now = 900
@@ -364,7 +364,7 @@ def test_who_lost_its_link_through_us_is_asked_again_in_full() -> None:
     assert only(AcceptMove, desk.submit()).charged_ms == 70
 
 
-def test_whoever_is_not_asked_when_its_link_is_lost_has_the_same_time() -> None:
+def test_a_seat_that_is_not_asked_when_its_link_is_lost_has_the_same_time() -> None:
     desk = dealt(setup_ms=5000)
     desk.match.await_return(Seat(1), 100)
     desk.now = 200
@@ -378,7 +378,7 @@ def test_whoever_is_not_asked_when_its_link_is_lost_has_the_same_time() -> None:
     assert only(AcceptMove, desk.submit()).charged_ms == 10
 
 
-def test_who_could_not_be_told_where_to_go_has_a_set_up_time_from_then_on() -> None:
+def test_a_seat_that_could_not_be_told_where_to_go_has_a_set_up_time_from_then_on() -> None:
     desk = taken_over()
     assert desk.match.awaited_seats == {Seat(0), Seat(1)}
     assert desk.match.note_unreachable([Seat(0)], 1000, 13_000) == []
@@ -386,7 +386,7 @@ def test_who_could_not_be_told_where_to_go_has_a_set_up_time_from_then_on() -> N
     assert desk.tick() == [WakeAt(desk.now + 1)]
 
 
-def test_who_is_back_has_no_more_time_because_others_could_not_be_told() -> None:
+def test_a_seat_that_is_back_has_no_more_time_because_others_could_not_be_told() -> None:
     desk = taken_over()
     desk.match.note_return(Seat(0), 9100)
     assert desk.match.awaited_seats == {Seat(1)}

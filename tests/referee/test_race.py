@@ -96,7 +96,7 @@ def test_a_call_is_decided_when_nobody_else_can_be_earlier_or_tie_and_not_a_mill
     assert kinds(race.journal)[-2:] == ["called", "finished"]
 
 
-def test_nobody_waits_for_a_seat_that_has_called_itself() -> None:
+def test_no_seat_waits_for_a_seat_that_has_called_itself() -> None:
     race = ready(0, 1, allowances=[0, 100])
     race.at(100).call(0)
     race.at(101).call(1)
@@ -143,7 +143,7 @@ def test_nothing_is_told_before_the_journal_has_it() -> None:
 # --- The layout that counts -----------------------------------------------------------------------------
 
 
-def test_what_is_laid_after_the_call_does_not_count() -> None:
+def test_cards_laid_after_the_call_do_not_count() -> None:
     race = ready(0, allowances=[0, 40])
     race.at(140).lay(1, 3)
     race.at(100).call(0)
@@ -153,7 +153,7 @@ def test_what_is_laid_after_the_call_does_not_count() -> None:
     assert race.points == (10, 3)
 
 
-def test_what_comes_after_the_call_but_was_charged_earlier_counts() -> None:
+def test_cards_that_come_after_the_call_but_are_charged_earlier_count() -> None:
     race = ready(0, allowances=[0, 40])
     race.at(100).call(0)
     race.at(139).lay(1, 2)

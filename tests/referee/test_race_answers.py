@@ -22,7 +22,7 @@ def test_a_repeat_of_a_held_call_waits_and_then_gets_the_same_answer() -> None:
     assert again == [AcceptMove(Seat(0), "mine", 100)]
 
 
-def test_nobody_moves_after_its_own_call() -> None:
+def test_no_seat_moves_after_its_own_call() -> None:
     race = ready(0)
     race.at(100).call(0)
     for move in (CALL, Lay(race.layout(0, 8 - 1)), Lay(())):
@@ -65,7 +65,7 @@ def test_lays_and_offers_are_neither_acknowledged_nor_journaled() -> None:
     assert kinds(race.journal) == ["sat", "sat", "dealt"]
 
 
-def test_what_lies_is_shown_at_once_and_only_to_those_who_see_it() -> None:
+def test_a_layout_is_shown_at_once_and_only_to_those_who_may_see_it() -> None:
     race = RaceDesk(3)
     race.lay(0, 3)
     assert race.match.view_for(None).laid == (3, 0, 0)
@@ -102,7 +102,7 @@ def test_a_call_is_never_too_many() -> None:
 
 
 @pytest.mark.parametrize("junk", [None, (), "call", 3, Stop()])
-def test_what_is_no_move_of_a_seat_is_illegal_and_in_the_journal(junk: object) -> None:
+def test_an_answer_that_is_no_move_is_illegal_and_in_the_journal(junk: object) -> None:
     race = RaceDesk(2)
     race.lay(0, 3)
     race.play(0, junk)

@@ -15,7 +15,9 @@ from seatwise_referee.match import replay_match
 
 
 @pytest.mark.parametrize(("handed_ms", "release_ms"), [(0, 106), (180, 286), (None, 250 + 100 + 106)])
-def test_who_has_not_been_handed_the_prompt_is_waited_for(handed_ms: int | None, release_ms: int) -> None:
+def test_a_seat_that_has_not_been_handed_the_prompt_is_waited_for(
+    handed_ms: int | None, release_ms: int
+) -> None:
     """At the latest after 250 ms the time of that seat runs; and it might still get the whole allowance."""
     race = RaceDesk(2, are_seated=False)
     race.sit_all()
@@ -35,7 +37,9 @@ def test_a_seat_that_is_not_connected_is_waited_for_no_longer_than_others() -> N
     assert race.at(100).call(0)[-1] == WakeAt(106)
 
 
-def test_who_is_handed_the_prompt_before_its_round_trip_is_known_is_waited_for_like_the_furthest() -> None:
+def test_a_seat_that_is_handed_the_prompt_before_its_round_trip_is_known_is_waited_for_like_the_furthest() -> (
+    None
+):
     race = RaceDesk(2, are_seated=False)
     race.sit_all()
     race.hand_to(0), race.hand_to(1, None)
@@ -89,7 +93,7 @@ def test_only_the_first_answer_to_a_prompt_says_how_near_the_bot_may_be() -> Non
     assert race.match.note_answer(Seat(1), race.prompt, 30) is None
 
 
-def test_who_holds_back_its_pongs_gains_no_more_than_the_cap() -> None:
+def test_a_seat_that_holds_back_its_pongs_gains_no_more_than_the_cap() -> None:
     race = ready(0, 1, allowances=[0, 5000], allowance_cap_ms=100)
     race.at(100).call(0)
     race.at(205).call(1)
@@ -183,7 +187,7 @@ def test_a_standstill_puts_the_end_of_the_round_off() -> None:
     assert race.last("agreed").reason == "TIMED_OUT"
 
 
-def test_what_has_waited_behind_a_journal_entry_is_not_charged_for_it() -> None:
+def test_an_answer_is_not_charged_for_waiting_behind_a_journal_entry() -> None:
     """All of it came before 110; it is read when the store has answered, and after a standstill was noticed."""
     race = ready(0, 1, tables=3)
     race.at(500)

@@ -15,7 +15,7 @@ from seatwise_referee.verify import verify_line
 # --- False calls ----------------------------------------------------------------------------------------
 
 
-def test_who_calls_falsely_is_out_and_the_others_build_on() -> None:
+def test_a_seat_that_calls_falsely_is_out_and_the_others_build_on() -> None:
     race = ready(1, tables=3)
     race.lay(0, -7), race.lay(2, 3)
     race.at(100).call(0)
@@ -78,7 +78,7 @@ def test_a_call_that_is_held_behind_a_false_one_keeps_its_own_place() -> None:
     assert race.points == (0, 10, 0, 10)
 
 
-def test_nobody_waits_for_a_seat_that_is_out() -> None:
+def test_no_seat_waits_for_a_seat_that_is_out() -> None:
     race = ready(1, allowances=[100, 0])
     race.lay(0, -7)
     race.at(100).call(0)  # charged nothing
@@ -134,7 +134,7 @@ def test_the_end_that_all_agree_to_is_shown_when_the_journal_has_it() -> None:
     assert race.match.view_for(None).round == 2
 
 
-def test_who_agrees_cannot_call_before_it_withdraws() -> None:
+def test_a_seat_that_agrees_cannot_call_before_it_withdraws() -> None:
     race = ready(0)
     race.offer(0)
     race.at(100).call(0, "no")
@@ -185,7 +185,7 @@ def test_the_round_is_over_when_the_time_of_all_is_and_takes_nothing_from_the_ba
     assert race.update(0).bank_ms == 0  # there is none in a race, and nobody is told of one
 
 
-def test_what_comes_after_the_time_is_too_late() -> None:
+def test_an_answer_after_the_time_is_too_late() -> None:
     race = ready(0, 1, rounds=2, allowances=[0, 40])
     race.at(ROUND_MS + 1).lay(0, 3)
     race.call(0)
@@ -232,7 +232,7 @@ def test_an_offer_or_a_call_is_a_sign_of_life() -> None:
 # --- Who leaves -----------------------------------------------------------------------------------------
 
 
-def test_who_resigns_keeps_what_was_laid() -> None:
+def test_a_seat_that_resigns_keeps_what_was_laid() -> None:
     race = ready(0, tables=3)
     race.lay(1, 5), race.lay(2, 2)
     race.at(100).resign(1)
@@ -245,7 +245,7 @@ def test_who_resigns_keeps_what_was_laid() -> None:
     assert race.last("finished").result == {"ranks": [1, 3, 2]}
 
 
-def test_who_is_forfeited_in_mid_race_keeps_what_was_laid() -> None:
+def test_a_seat_that_is_forfeited_in_mid_race_keeps_what_was_laid() -> None:
     race = ready(0, tables=3, max_rejections=2)
     race.lay(1, 5)
     race.play(1, Lay(((), ()))), race.play(1, None)
@@ -255,7 +255,7 @@ def test_who_is_forfeited_in_mid_race_keeps_what_was_laid() -> None:
     assert race.points == (10, 5, 0)
 
 
-def test_nobody_waits_for_who_has_left() -> None:
+def test_no_seat_waits_for_one_that_has_left() -> None:
     race = ready(0, tables=3, allowances=[0, 100, 0])
     race.at(100).call(0)
     race.at(110)
@@ -272,7 +272,7 @@ def test_an_agreement_that_lacked_only_who_leaves_ends_the_round() -> None:
     assert race.match.view_for(None).laid == (0, 0, 0)
 
 
-def test_who_leaves_takes_its_held_call_back_and_is_told() -> None:
+def test_a_seat_that_leaves_takes_its_held_call_back_and_is_told() -> None:
     race = ready(0, tables=3)
     race.at(100).call(0)
     race.resign(0)

@@ -53,7 +53,7 @@ def test_a_record_is_one_line_of_canonical_json(scene: str) -> None:
 
 
 @every_scene
-def test_what_is_private_stays_out_of_the_record(scene: str) -> None:
+def test_private_fields_stay_out_of_the_record(scene: str) -> None:
     assert not any(PRIVATE_FIELDS & entry.keys() for entry in body_of(scene)["entries"])
 
 

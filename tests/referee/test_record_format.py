@@ -221,7 +221,7 @@ def test_every_kind_of_entry_and_every_key_of_it_is_described(kind: str) -> None
         assert f"`{name}`" in row, name
 
 
-def test_what_only_the_journal_has_is_described() -> None:
+def test_fields_of_the_journal_alone_are_described() -> None:
     text = section("15 The journal")
     for name in (*PRIVATE_FIELDS, *VoidReason):
         assert f"`{name}`" in text, name

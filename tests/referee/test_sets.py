@@ -116,7 +116,7 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 @pytest.mark.parametrize("rechain", [False, True])
-def test_what_is_forged_about_a_set_is_named(forgery: str, rechain: bool) -> None:
+def test_a_forged_set_is_named(forgery: str, rechain: bool) -> None:
     forge, fault = FORGERIES[forgery]
     record = body()
     forge(record)

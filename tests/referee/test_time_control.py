@@ -45,7 +45,7 @@ def test_a_time_control_is_as_it_was_after_a_way_through_json() -> None:
     assert TimeControl.from_json(LIMITS.to_json()) == LIMITS
 
 
-def test_what_is_not_said_has_its_default() -> None:
+def test_a_limit_that_is_left_out_has_its_default() -> None:
     assert TimeControl.from_json({"free_ms": {"card": 5}}) == TimeControl(free_ms={"card": 5})
 
 
@@ -57,7 +57,7 @@ def test_a_limit_is_a_whole_number_within_a_day(name: str, bad: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["max_strikes", "max_rejections"])
-def test_nobody_is_forfeited_for_nothing(name: str) -> None:
+def test_no_seat_is_forfeited_for_nothing(name: str) -> None:
     with pytest.raises(BadTimeControl, match="from 1"):
         TimeControl.from_json({name: 0})
 

@@ -104,7 +104,7 @@ def test_eight_or_nine_cards_score_their_number_and_may_be_called_for_10(count: 
     assert last_points(calls(state, B)) == (count, 10)
 
 
-def test_nobody_scores_10_without_a_call() -> None:
+def test_no_seat_scores_10_without_a_call() -> None:
     assert last_points(end_round(laid(dealt(4), 9, 7, 0, -9))) == (9, 7, 0, 0)
 
 
@@ -127,7 +127,7 @@ def test_several_who_call_falsely_together_are_all_out() -> None:
     assert last_points(end_round(state)) == (0, 0, 2, 3)
 
 
-def test_who_is_out_cannot_call_together_with_another() -> None:
+def test_a_seat_that_is_out_cannot_call_together_with_another() -> None:
     """As an entry of a forged journal might have it."""
     state = calls(laid(dealt(3), -7, 7, 4), A)
     with pytest.raises(IllegalMove, match="you called in this round, and your cards did not fit"):
@@ -144,12 +144,12 @@ def test_a_round_in_which_all_have_called_falsely_is_over_without_points() -> No
     assert (last_points(state), state.round.number) == ((0, 0), 2)
 
 
-def test_who_was_out_builds_again_in_the_next_round() -> None:
+def test_a_seat_that_was_out_builds_again_in_the_next_round() -> None:
     state = end_round(calls(laid(dealt(2), -7, 6), A))
     assert (state.out, state.building, state.layouts) == (frozenset(), {A, B}, ((), ()))
 
 
-def test_who_called_is_told_when_the_round_is_over() -> None:
+def test_a_seat_that_called_is_told_when_the_round_is_over() -> None:
     state = calls(laid(dealt(3), 1, 7, 0), B)
     assert [built.has_called for built in state.round.last_round] == [False, True, False]
 
@@ -187,7 +187,7 @@ def test_an_offer_stands_while_the_seat_builds_on() -> None:
     assert last_points(UBONGO.play(state, B, OfferEnd(on=True))) == (2, 0)
 
 
-def test_who_is_out_need_not_agree() -> None:
+def test_a_seat_that_is_out_need_not_agree() -> None:
     state = UBONGO.play(laid(dealt(3), -7, 5, 4), B, OfferEnd(on=True))
     state = calls(state, A)
     assert last_points(UBONGO.play(state, C, OfferEnd(on=True))) == (0, 5, 4)
@@ -198,7 +198,7 @@ def test_a_false_call_ends_the_round_when_all_others_had_agreed() -> None:
     assert last_points(calls(state, A)) == (0, 5)
 
 
-def test_who_agrees_to_end_the_round_must_withdraw_the_offer_to_call() -> None:
+def test_a_seat_that_agrees_to_end_the_round_must_withdraw_the_offer_to_call() -> None:
     state = UBONGO.play(laid(dealt(2), 7, 5), A, OfferEnd(on=True))
     with pytest.raises(IllegalMove, match="withdraw your offer first, then call"):
         calls(state, A)
@@ -206,7 +206,7 @@ def test_who_agrees_to_end_the_round_must_withdraw_the_offer_to_call() -> None:
     assert last_points(calls(UBONGO.play(state, A, OfferEnd(on=False)), A)) == (10, 5)
 
 
-def test_who_stops_keeps_the_layout_and_need_not_agree() -> None:
+def test_a_seat_that_stops_keeps_the_layout_and_need_not_agree() -> None:
     state = UBONGO.play(laid(dealt(3), 3, 5, 6), A, Stop())
     assert state.building == {B, C}
     state = UBONGO.play(state, B, OfferEnd(on=True))
@@ -371,7 +371,7 @@ def test_a_whole_round_comes_back_from_its_layouts_and_callers() -> None:
     assert calls(with_layouts(dealt(3), state.layouts), A) == calls(state, A)
 
 
-def test_nobody_calling_changes_nothing() -> None:
+def test_a_round_without_a_call_changes_nothing() -> None:
     state = laid(dealt(2), 7, 7)
     assert call_together(state, frozenset()) == state
 

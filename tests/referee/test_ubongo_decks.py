@@ -134,7 +134,7 @@ def test_many_missing_cards_are_counted() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only words", "\0", "x" * 100_000])
-def test_what_is_no_file_at_all_is_refused(text: str) -> None:
+def test_a_deck_that_is_no_file_is_refused(text: str) -> None:
     with pytest.raises(BadDeck, match=r"line 1: a deck file begins with|at most 65536 characters$"):
         parse_deck(text)
 

@@ -235,7 +235,7 @@ def test_neither_moving_nor_turning_the_table_changes_anything(data: st.DataObje
 
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_what_is_said_of_two_cards_is_said_of_them_the_other_way_round(data: st.DataObject) -> None:
+def test_touching_and_overlapping_are_symmetric(data: st.DataObject) -> None:
     symbols = data.draw(Faces)
     for one, other in combinations(data.draw(layouts(symbols)), 2):
         there = touch(one, symbols[one.card], other, symbols[other.card])

@@ -64,7 +64,7 @@ def test_offers_and_false_calls_are_known_to_all() -> None:
         assert (view.building, view.offers, view.out) == ((B, C), (C,), (A,))
 
 
-def test_what_all_had_laid_is_shown_when_the_round_is_over() -> None:
+def test_all_layouts_are_shown_when_the_round_is_over() -> None:
     state = call_together(laid(dealt(3), 7, -3, 0), frozenset({A}))
     for viewer in viewers(3):
         view = UBONGO.view(state, viewer)
@@ -136,7 +136,7 @@ def test_the_layouts_of_twins_can_lie_so() -> None:
             UBONGO.play(twin, seat, Lay(twin.layouts[seat]))
 
 
-def test_what_others_hold_lay_and_will_be_dealt_is_drawn_anew() -> None:
+def test_hands_layouts_and_future_cards_of_others_are_drawn_anew() -> None:
     state = laid(UBONGO.deal(2, SEED, UBONGO.complete_options({})), 3, 4)
     drawn = [resampled("ubongo", state, A, Random(seed)) for seed in range(200)]
     assert {card for twin in drawn for card in cards_of(twin, B)} == set(CARDS[:36]) - set(cards_of(state, A))

@@ -195,12 +195,12 @@ def test_seats_play_clockwise_from_the_leader() -> None:
     assert [play(state, *moves).asked for moves in ((), ("R5",), ("R5", "R3"))] == [2, 0, 1]
 
 
-def test_who_holds_the_led_colour_must_play_it_and_need_not_beat() -> None:
+def test_a_seat_that_holds_the_led_colour_must_play_it_and_need_not_beat() -> None:
     state = play(position("R3", "R0 R5 B8"), "R3")
     assert list(UGO.legal_moves(state, Seat(1))) == [Play(card) for card in cards("R0 R5")]
 
 
-def test_who_has_none_of_the_led_colour_may_play_anything() -> None:
+def test_a_seat_that_has_none_of_the_led_colour_may_play_anything() -> None:
     state = play(position("R3", "B8 G0 K4"), "R3")
     assert list(UGO.legal_moves(state, Seat(1))) == [Play(card) for card in cards("B8 G0 K4")]
 
@@ -333,7 +333,7 @@ def test_a_full_kingdom_takes_no_farmers() -> None:
     assert (farmers(state), state.table.supply) == ([9, 0], 3)
 
 
-def test_what_a_full_winner_leaves_goes_to_the_loser() -> None:
+def test_the_loser_takes_the_cards_that_a_full_winner_leaves() -> None:
     kingdoms = (kingdom_of(farmers=8), kingdom_of(farmers=2))
     state = play(position("R5 Y0", "B1 Y1", kingdoms=kingdoms, supply=2), "R5", "B1")
     assert (farmers(state), state.table.supply) == ([9, 3], 1 - 1)

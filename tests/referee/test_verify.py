@@ -50,7 +50,7 @@ def test_a_line_may_be_text_and_may_lack_its_newline() -> None:
         ),  # below the top, where nothing counts
     ],
 )
-def test_what_only_the_chain_holds_only_the_chain_notices(forge: Forgery) -> None:
+def test_only_the_chain_notices_a_change_of_fields_that_only_it_covers(forge: Forgery) -> None:
     body = record_of("never_sat")
     forge(body)
     told = fault_of(body)

@@ -34,7 +34,7 @@ def test_each_number_is_a_whole_number(key: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["seq", "prompt"])
-def test_what_is_counted_begins_at_one(key: str) -> None:
+def test_numbers_of_prompts_and_entries_begin_at_one(key: str) -> None:
     assert "from 1 on" in _fault_of({**MOVE, key: 0})
 
 

@@ -273,7 +273,7 @@ def test_a_forged_race_is_told_what_is_wrong_with_it(name: str, is_chained: bool
         ("agreed", lambda body: the(body, "agreed")["layouts"][0].reverse()),
     ],
 )
-def test_what_changes_no_point_only_the_chain_notices(scene: str, forge: Forgery) -> None:
+def test_only_the_chain_notices_a_change_that_moves_no_point(scene: str, forge: Forgery) -> None:
     body = record_of(scene)
     forge(body)
     assert fault_of(body).startswith("the chain ends with")

@@ -66,7 +66,7 @@ async def run(server: FakeServer, *arguments: str) -> int:
 
 
 @pytest.mark.parametrize(("arguments", "method", "answer"), ANSWERS.values(), ids=ANSWERS)
-async def test_what_cannot_be_shown_ends_a_command_with_a_sentence(
+async def test_an_answer_that_cannot_be_shown_ends_the_command_with_a_sentence(
     server: FakeServer, capsys: pytest.CaptureFixture[str], arguments: list[str], method: str, answer: Any
 ) -> None:
     server.unary.answers[method] = [answer]
@@ -87,7 +87,7 @@ async def test_bytes_that_are_no_message_end_a_command_with_a_sentence(
     assert capsys.readouterr().err == "seatwise bots: the server has sent bytes that are no message\n"
 
 
-async def test_what_a_server_names_moves_no_cursor(
+async def test_a_name_from_a_server_moves_no_cursor(
     server: FakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     match = match_pb2.Match(name=f"matches/{ESCAPE}", bots=[ESCAPE], game=ESCAPE)

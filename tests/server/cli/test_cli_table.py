@@ -45,7 +45,7 @@ def test_a_frame_that_has_no_room_is_left_away(
     assert "\u2503" not in shown(70, capsys, monkeypatch)
 
 
-def test_who_has_no_rich_has_plain_lines(
+def test_without_rich_there_are_plain_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the author of a bot, who may look at ladders and matches with the bare package."""
@@ -99,7 +99,7 @@ def test_a_ladder_without_a_table_is_not_said_to_be_without_matches(
     assert said in capsys.readouterr().out
 
 
-def test_what_a_check_says_of_a_match_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_findings_of_a_check_are_printable(capsys: pytest.CaptureFixture[str]) -> None:
     findings = Findings()
     findings.note_wrong("matches/\x1b[31m", "no\nrecord")
     findings.note_mended("matches/b", "the\x07list")

@@ -118,7 +118,7 @@ async def test_a_bot_is_deleted(ships):
     assert (await bot.attending().end()).reason == "TOKEN_REVOKED"
 
 
-async def test_who_does_not_answer_is_not_ready():
+async def test_a_server_that_does_not_answer_is_not_ready():
     code, said = await health("127.0.0.1:1")
     assert (code, said) == (1, "no answer from 127.0.0.1:1: UNAVAILABLE")
 
@@ -132,7 +132,7 @@ async def test_who_does_not_answer_is_not_ready():
         (("delete-bot", "bots/nobody/versions/1"), "NOT_FOUND"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(ships, args, reason):
+async def test_arguments_without_sense_are_refused(ships, args, reason):
     code, _, complained = await ctl(ships[1], *args)
     assert (code, reason in complained) == (1, True)
 

@@ -32,7 +32,7 @@ from seatwise_server.config import Config
         ("--address foo", "'foo' is not HOST:PORT"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_options_without_sense_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str, why: str
 ) -> None:
     """Else gRPC takes another port, records are gone at once, or no match ever starts."""

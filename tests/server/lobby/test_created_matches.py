@@ -77,7 +77,7 @@ async def test_a_bots_last_place_is_the_oldest_matchs() -> None:
     assert world.seated == ["m1", "m2"], "m3 may not take from m2 the last place of c"
 
 
-async def test_who_is_not_to_be_had_keeps_only_its_own_matches_waiting() -> None:
+async def test_a_bot_that_is_not_to_be_had_keeps_only_its_own_matches_waiting() -> None:
     world = World({"a": 0, "b": 9, "c": 9, "d": 9}, m1="ab", m2="ac", m3="bc", m4="bd")
     await pairing(world)._pair_created(list(world.waiting))
     assert world.seated == ["m3", "m4"]

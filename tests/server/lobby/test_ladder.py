@@ -81,7 +81,7 @@ async def test_the_table_is_what_its_results_give_to_the_last_digit(house: House
     assert [line.place for line in shown] == [1, 2, 3]
 
 
-async def test_who_takes_several_matches_at_once_has_them(house: House) -> None:
+async def test_a_bot_that_takes_several_matches_at_once_has_them(house: House) -> None:
     it = await rung(house, "several", 2)
     async with players(house, it.name, 2, max_matches=3) as some:
         first = some[0].attending
@@ -165,7 +165,9 @@ async def test_a_bot_that_was_taken_off_comes_back_after_a_pause_or_by_the_opera
             await player.stop()
 
 
-async def test_who_is_off_is_told_so_when_it_attends_anew_and_stays_for_other_queues(house: House) -> None:
+async def test_a_bot_that_is_off_is_told_so_when_it_attends_anew_and_stays_for_other_queues(
+    house: House,
+) -> None:
     it = await rung(house, "anew", 2, limits={"setup_ms": 200})
     good, bad = await broken_off(house, it, 1)
     for player in (*good, bad):
@@ -235,7 +237,7 @@ async def test_only_an_admin_creates_ladders_and_everybody_reads_them(house: Hou
     assert await it.results() == []
 
 
-async def test_what_is_not_there_is_not_found(house: House) -> None:
+async def test_an_unknown_ladder_is_not_found(house: House) -> None:
     stub, none = Rung(house, "").stub, "ladders/none"
     calls = [
         stub.GetLadder(ladder_service_pb2.GetLadderRequest(name=none)),

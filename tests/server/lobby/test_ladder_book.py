@@ -97,7 +97,7 @@ async def test_a_bot_that_asks_too_early_stays_off(store: Store) -> None:
     assert list((await fresh(store)).off_reasons) == [bot(1)]
 
 
-async def test_who_never_sits_is_at_fault_though_the_matches_are_void(store: Store) -> None:
+async def test_a_bot_that_never_sits_is_at_fault_though_the_matches_are_void(store: Store) -> None:
     for number in range(3):
         match = f"matches/{number}"
         await store.ladders.note_absence(LADDER, match, [bot(1)])
@@ -125,7 +125,7 @@ async def test_a_new_edition_means_that_something_changed(store: Store) -> None:
     assert seen == sorted(set(seen))
 
 
-async def test_what_a_failover_has_forgotten_is_forgotten(store: Store, redis_client: Redis) -> None:
+async def test_a_result_that_a_failover_forgot_is_forgotten(store: Store, redis_client: Redis) -> None:
     for number in range(5):
         await store.results.append_result(LADDER, result(number))
     book = await fresh(store)

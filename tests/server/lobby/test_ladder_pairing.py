@@ -102,7 +102,7 @@ async def test_where_they_sit_is_what_the_pairing_says(store: Store, monkeypatch
     assert await floor.tables() == [order]
 
 
-async def test_who_has_gone_costs_the_others_nothing_but_a_pass(store: Store) -> None:
+async def test_a_bot_that_has_gone_costs_the_others_nothing_but_a_pass(store: Store) -> None:
     floor = Floor(store)
     [gone] = await floor.come("gone")
     await asyncio.sleep(0.002)  # it has waited longest
@@ -125,7 +125,7 @@ async def again(floor: Floor) -> list[tuple[str, ...]]:
     return await floor.tables()
 
 
-async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Store) -> None:
+async def test_a_bot_that_has_never_seen_a_match_through_plays_one_at_a_time(store: Store) -> None:
     floor = Floor(store)
     await floor.come("a", "b", "c", limit=9)
     await floor.pairing.pair_ladders(())
@@ -138,7 +138,7 @@ async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Sto
     assert len(await again(floor)) == 1, "they may have two at once now"
 
 
-async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store) -> None:
+async def test_a_bot_that_has_forfeited_its_last_match_plays_one_at_a_time(store: Store) -> None:
     floor = Floor(store)
     bots = await floor.come("a", "b", "c", limit=9)
     for number in range(3):
@@ -150,7 +150,7 @@ async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store
     assert await again(floor) == []
 
 
-async def test_who_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(store: Store) -> None:
+async def test_a_bot_that_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(store: Store) -> None:
     floor = Floor(store)
     await floor.come("a", "b", "c", limit=9)
     await floor.pairing.pair_ladders(())
@@ -160,7 +160,7 @@ async def test_who_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(st
     assert len(await again(floor)) == 1
 
 
-async def test_nobody_is_paired_without_a_free_table(store: Store) -> None:
+async def test_no_bot_is_paired_without_a_free_table(store: Store) -> None:
     floor = Floor(store, room=0)
     bots = await floor.come("a", "b", "c")
     await floor.pairing.pair_ladders(())

@@ -88,7 +88,7 @@ async def test_strengths_are_those_of_the_refit_to_the_last_digit(
     }
 
 
-async def test_what_was_told_before_is_not_told_again(store: Store, strength_client: StrengthClient) -> None:
+async def test_a_row_that_was_told_is_not_told_again(store: Store, strength_client: StrengthClient) -> None:
     results = season(60)
     await logged(store, results)
     for count in (20, 20, 60):

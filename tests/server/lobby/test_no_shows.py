@@ -396,7 +396,7 @@ def kept(*sat: int, is_taken_over: bool = False, seats: int = 3) -> tuple[Desk, 
     return it, [encode_entry(entry) for entry in it.journal]
 
 
-def test_who_did_not_sit_down_is_in_the_journal() -> None:
+def test_a_bot_that_did_not_sit_down_is_in_the_journal() -> None:
     assert find_missed_seats(*_read(kept(0, 1, 2))) == MissedSeats((), is_excused=False)
     assert find_missed_seats(*_read(kept(0, 2))) == MissedSeats((1,), is_excused=False)
     assert find_missed_seats(*_read(kept(2))) == MissedSeats((0, 1), is_excused=False)

@@ -35,7 +35,7 @@ async def seats(store: Store) -> list[int]:
     return [await store.seats.count_seats(bot) for bot in BOTS]
 
 
-async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
+async def test_a_bot_that_has_places_left_is_seated_again_before_anything_is_offered(
     store: Store, lobby: Pairing
 ) -> None:
     await wait(store, most=3)
@@ -64,14 +64,16 @@ async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
     assert seen[::2] == seen[1::2] == [[0, 0], [1, 1], [2, 2]]
 
 
-async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store, lobby: Pairing) -> None:
+async def test_a_bot_that_attends_for_other_queues_by_now_does_not_wait_on(
+    store: Store, lobby: Pairing
+) -> None:
     await wait(store, most=3, queue="casual")
     await lobby._pair_queue(QUEUES[QUEUE], 2, ())
     assert await seats(store) == [1, 1]
     assert await store.queues.count_waiting(QUEUE) == 0
 
 
-async def test_who_has_fewer_places_than_seats_is_missing(store: Store, lobby: Pairing) -> None:
+async def test_a_bot_that_has_fewer_places_than_seats_is_missing(store: Store, lobby: Pairing) -> None:
     one, other = BOTS
     assert await lobby._seating.missing_bot(BOTS) == one
     await wait(store, most=2)

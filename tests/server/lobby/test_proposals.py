@@ -366,7 +366,7 @@ async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir
     ("part", "step"),
     [("matches", "drop_unowned"), ("owner_matches", "close_match"), ("queues", "dissolve_proposal")],
 )
-async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
+async def test_an_heir_finishes_the_giving_up_of_a_dead_lobby(
     store: Store, heir: Pairing, redis_client: Redis, part: str, step: str
 ) -> None:
     await wait_for_a_match(store, QUEUE)
@@ -434,7 +434,7 @@ NEEDS_ABSENT = ("release_all", "drop_unowned", "close_match", "dissolve_proposal
 
 @pytest.mark.parametrize("is_finished", [False, True], ids=["running", "finished"])
 @pytest.mark.parametrize(("way", "part", "step"), STEPS)
-async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
+async def test_a_late_lobby_harms_no_match_of_its_heir(
     store: Store,
     heir: Pairing,
     monkeypatch: pytest.MonkeyPatch,
@@ -527,7 +527,7 @@ async def test_a_match_that_nobody_has_owned_is_dropped(store: Store, redis_clie
 
 
 @pytest.mark.parametrize("part", ["fence", "journal", "record", "result"])
-async def test_whatever_an_owner_has_left_keeps_a_match_on_the_books(
+async def test_anything_that_an_owner_has_left_keeps_a_match(
     store: Store, redis_client: Redis, part: str
 ) -> None:
     match = await new_match(store)
@@ -546,7 +546,7 @@ async def test_whatever_an_owner_has_left_keeps_a_match_on_the_books(
     assert [each.match for each in (await store.matches.list_page(9)).matches] == [match]
 
 
-async def test_nobody_claims_or_creates_a_match_that_was_dropped(store: Store) -> None:
+async def test_no_process_claims_or_creates_a_match_that_was_dropped(store: Store) -> None:
     """A referee may have read its meta before, and a lobby may have stood still."""
     match = await new_match(store)
     await store.matches.drop_unowned(match)
@@ -559,7 +559,7 @@ async def test_nobody_claims_or_creates_a_match_that_was_dropped(store: Store) -
     assert (await store.matches.list_page(9)).matches == ()
 
 
-async def test_what_is_remembered_of_it_goes(store: Store, redis_client: Redis) -> None:
+async def test_nothing_of_a_dropped_match_is_kept(store: Store, redis_client: Redis) -> None:
     match = await new_match(store)
     await store.matches.drop_unowned(match)
     [key] = [key async for key in redis_client.scan_iter() if b"match:" in key]

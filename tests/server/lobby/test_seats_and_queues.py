@@ -74,7 +74,7 @@ async def test_a_bot_plays_on_in_its_queue_when_its_match_is_over(house):
     assert len(set(names(attending[0]))) == len(attending[0].offers)
 
 
-async def test_who_leaves_the_queue_is_not_seated(house):
+async def test_a_bot_that_leaves_the_queue_is_not_seated(house):
     gone, *bots = [await house.bot() for _ in range(3)]
     await (await gone.attend(["casual-2"])).close()
     await until(lambda: gone.bot not in house.server.lobby._present)

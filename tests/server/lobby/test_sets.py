@@ -132,7 +132,7 @@ async def test_a_repeat_is_the_same_match(house: House) -> None:
     assert (again.match.name, again.match.commitment) == (table.name, table.match.commitment)
 
 
-async def test_what_cannot_join_is_refused(house: House) -> None:
+async def test_a_match_that_fits_no_set_is_refused(house: House) -> None:
     pool = Pool(house, "sets/strict")
     await pool.create(1)
     assert await pool.refused(1) == "ALREADY_EXISTS"

@@ -169,7 +169,7 @@ async def test_a_page_is_not_sent_again_to_a_browser_that_has_it(http_house: Hou
         assert (await http.get("/static/another-version/seatwise.css")).status == 404
 
 
-async def test_what_a_person_has_named_stays_text(http_house: House) -> None:
+async def test_names_that_people_chose_stay_text(http_house: House) -> None:
     owner = '<script>alert("x")</script>&amp;'
     async with http_house.http(http_house.admin.token) as http:
         answer = await http.call("POST", "/v1/bots", {"bot": "texter", "owner": owner})
@@ -235,7 +235,9 @@ async def test_a_live_match_is_shown_as_steps_until_it_is_over(http_house: House
     assert frames[-1]["points"] == [sum(each) for each in zip(*frames[-1]["table"]["points"], strict=True)]
 
 
-async def test_who_comes_late_is_sent_the_newest_step_and_can_load_all_before_it(http_house: House) -> None:
+async def test_a_visitor_that_comes_late_is_sent_the_newest_step_and_can_load_all_before_it(
+    http_house: House,
+) -> None:
     async with dealt(http_house, rounds=2) as (table, chair, _), http_house.http() as http:
         url = f"/{table.name}/live"
         await chair.move()

@@ -162,7 +162,7 @@ async def test_a_page_follows_a_match_and_then_shows_its_replay(
         assert "The match is over" in await asyncio.to_thread(browser.ask, SAID)
 
 
-async def test_who_comes_late_steps_back_to_the_deal_and_sees_the_hands_that_are_open(
+async def test_a_visitor_that_comes_late_steps_back_to_the_deal_and_sees_the_hands_that_are_open(
     http_house: House, browser: BrowserPage
 ) -> None:
     async with dealt(http_house, rounds=2) as (table, chair, _):

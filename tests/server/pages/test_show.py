@@ -17,7 +17,7 @@ def test_drawings_stand_side_by_side_where_there_is_room() -> None:
     ]
 
 
-def test_what_does_not_fit_beside_the_others_stands_below() -> None:
+def test_a_part_that_does_not_fit_beside_the_others_stands_below() -> None:
     first, second = rows_of(PARTS, 20)
     assert [len(row.splitlines()) for row in (first, second)] == [4, 2]
     assert first.startswith("one: 10   two: 3\n")

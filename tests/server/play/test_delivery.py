@@ -154,7 +154,7 @@ async def test_a_redis_that_has_lost_all_scripts_misses_no_step_of_a_delivery(
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
-async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
+async def test_an_heir_finishes_the_delivery_of_a_dead_owner(
     store: Store, flusher: Flusher, redis_client: Redis, step: str, when: str
 ) -> None:
     it, journal, epoch = await finished(store)
@@ -234,7 +234,7 @@ async def leave(store: Store, bot: str) -> None:
         (False, lose_lobby, False),
     ],
 )
-async def test_who_was_not_told_of_its_seat_of_a_ladder_is_not_absent(
+async def test_a_bot_that_was_not_told_of_its_seat_of_a_ladder_is_not_absent(
     store: Store, is_told: bool, after: Callable[[Store, str], Awaitable[None]] | None, is_noted: bool
 ) -> None:
     it, end, epoch = await unseated(store)
@@ -249,7 +249,7 @@ async def test_who_was_not_told_of_its_seat_of_a_ladder_is_not_absent(
     assert await store.client.call("EXISTS", keys.bot_other_seats(bot)) == 0
 
 
-async def test_who_is_told_too_late_of_its_seat_of_a_ladder_is_not_absent(
+async def test_a_bot_that_is_told_too_late_of_its_seat_of_a_ladder_is_not_absent(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     it, end, epoch = await unseated(store)
@@ -267,7 +267,7 @@ async def test_a_referee_that_died_in_the_set_up_excuses_the_absent(store: Store
     assert await store.ladders.read_events(LADDER) == []
 
 
-async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None:
+async def test_a_bot_that_never_sat_in_a_void_match_is_noted_once(store: Store) -> None:
     it = unseated_desk()
     journal = [encode_entry(entry) for entry in it.journal]
     end = end_of(it.setup, journal)

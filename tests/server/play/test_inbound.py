@@ -171,7 +171,7 @@ async def test_of_a_mixed_move_one_choice_is_played_and_a_repeat_plays_nothing()
 
 
 @in_virtual_time
-async def test_whoever_is_not_asked_is_told_so() -> None:
+async def test_a_seat_that_is_not_asked_is_told_so() -> None:
     room = Room()
     links = await room.seat_all()
     links[room.other].submit(room.other, room.legal_move(), room.prompt, "r")
@@ -180,7 +180,7 @@ async def test_whoever_is_not_asked_is_told_so() -> None:
 
 
 @in_virtual_time
-async def test_whoever_has_not_sat_on_this_stream_is_told_so() -> None:
+async def test_a_seat_that_has_not_sat_on_this_stream_is_told_so() -> None:
     room = Room()
     await room.seat_all()
     link = room.link(room.asked)
@@ -247,7 +247,7 @@ async def test_a_match_that_is_elsewhere_is_not_here() -> None:
 
 
 @in_virtual_time
-async def test_who_sits_down_at_a_match_that_is_over_is_told_its_end() -> None:
+async def test_a_seat_that_sits_down_at_a_match_that_is_over_is_told_its_end() -> None:
     room = Room()
     room.others["matches/over"] = pb.MatchEnded(void_reason="ABORTED")
     link = room.link(0)
@@ -259,7 +259,7 @@ async def test_who_sits_down_at_a_match_that_is_over_is_told_its_end() -> None:
 
 
 @in_virtual_time
-async def test_nobody_learns_of_anothers_match() -> None:
+async def test_no_bot_learns_of_a_match_of_others() -> None:
     """A match of others and a match that is none are answered alike."""
     room = Room(3)
     room.others["matches/theirs"] = pb.MatchEnded()

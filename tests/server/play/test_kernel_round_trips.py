@@ -82,7 +82,7 @@ def test_a_search_is_followed_by_a_pause_because_it_looks_at_all_descriptors() -
     assert len(asked) > 5
 
 
-def test_what_is_no_tcp_connection_has_no_round_trip() -> None:
+def test_a_socket_without_tcp_has_no_round_trip() -> None:
     near, far = socket.socketpair()
     with near, far:
         assert read_round_trip_ms(near) is None

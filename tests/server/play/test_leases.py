@@ -80,7 +80,7 @@ def test_an_answer_that_comes_after_a_stall_brings_nothing_back() -> None:
     assert not lease.renew_lease()
 
 
-def test_who_gives_its_matches_up_says_nothing_any_more() -> None:
+def test_a_referee_that_gives_its_matches_up_says_nothing_any_more() -> None:
     clock, lease = held()
     lease.give_up()
     lease.note_confirmed(clock.now)
@@ -173,7 +173,7 @@ async def test_a_match_that_comes_in_between_is_asked_too() -> None:
     assert lease.holds()
 
 
-async def test_who_stalls_while_it_asks_begins_anew() -> None:
+async def test_a_referee_that_stalls_while_it_asks_begins_anew() -> None:
     owner, fences, clock = Owner("a"), Fences(), Clock()
     presence, lease = present(owner, fences, clock)
 
@@ -280,7 +280,7 @@ class OneByOne:
         return answers
 
 
-async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_new_one(
+async def test_entries_written_until_the_fence_is_set_are_known_to_the_new_owner(
     store: Store, flusher: Flusher
 ) -> None:
     ours, job = await opened(store, flusher)
@@ -301,7 +301,7 @@ async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store, flusher:
     assert await verdicts_on(store, flusher, deaths=3) == [None, None, VoidReason.POISONED]
 
 
-async def test_who_dies_with_a_match_that_got_on_since_is_not_its_victim(
+async def test_a_referee_that_dies_with_a_match_that_got_on_since_is_not_its_victim(
     store: Store, flusher: Flusher
 ) -> None:
     verdicts = await verdicts_on(store, flusher, deaths=2 * MOST_DEATHS, moves=MOST_DEATHS)
@@ -322,7 +322,7 @@ async def test_many_have_to_die_late_or_before_they_open_it_until_a_match_is_poi
     assert verdicts == [None] * (MOST_DEATHS_IN_ALL - 1) + [VoidReason.POISONED]
 
 
-async def test_who_dies_before_it_opens_a_match_has_not_got_on_with_it(
+async def test_a_referee_that_dies_before_it_opens_a_match_has_not_got_on_with_it(
     store: Store, flusher: Flusher
 ) -> None:
     """The entries at the journal's end are those of the owner before."""
@@ -340,7 +340,7 @@ async def test_handing_over_is_no_death(store: Store, flusher: Flusher) -> None:
     assert {await die(store, flusher, job, heir, Death.NONE) for heir in heirs} == {None}
 
 
-async def test_what_another_version_wrote_is_left_to_it(store: Store, flusher: Flusher) -> None:
+async def test_a_match_of_another_version_is_left_to_it(store: Store, flusher: Flusher) -> None:
     ours, job = await opened(store, flusher, format=b"seatwise.journal/2")
     with pytest.raises(UnknownFormat):
         await ours.claim_match(UnownedMatch(job, "a", None))
@@ -367,7 +367,7 @@ async def test_a_match_with_a_deck_that_is_not_here_is_left_to_those_who_have_it
     assert await store.journal.read_fence("matches/theirs") is None
 
 
-async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobody_had(
+async def test_entries_that_a_failover_forgot_are_written_again_under_a_new_epoch(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
     ours, job = await opened(store, flusher)

@@ -75,7 +75,7 @@ async def test_only_open_prompts_are_to_be_handed_over() -> None:
 
 
 @in_virtual_time
-async def test_what_is_urgent_is_due_at_once() -> None:
+async def test_an_urgent_item_is_due_at_once() -> None:
     for put in (
         lambda box: box.add_answer(b"rejected", at_once=True),
         lambda box: box.mark_view_due(FakeTable(), 0, at_once=True),
@@ -90,7 +90,7 @@ async def test_what_is_urgent_is_due_at_once() -> None:
 
 
 @in_virtual_time
-async def test_what_can_wait_is_due_after_a_sweep() -> None:
+async def test_an_item_that_can_wait_is_due_after_a_sweep() -> None:
     for put in (
         lambda box: box.add_answer(b"accepted", at_once=False),
         lambda box: box.mark_view_due(FakeTable(), 0, at_once=False),
@@ -102,7 +102,7 @@ async def test_what_can_wait_is_due_after_a_sweep() -> None:
 
 
 @in_virtual_time
-async def test_what_can_wait_rides_with_what_cannot() -> None:
+async def test_an_item_that_can_wait_rides_with_one_that_cannot() -> None:
     box = outbox()
     box.add_answer(b"accepted", at_once=False)
     box.add_answer(b"rejected", at_once=True)

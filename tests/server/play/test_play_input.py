@@ -83,7 +83,7 @@ async def test_while_answers_are_unread_no_items_are_taken() -> None:
 
 
 @in_virtual_time
-async def test_what_comes_late_on_an_older_stream_takes_nothing_from_the_newer() -> None:
+async def test_late_input_on_an_older_stream_takes_nothing_from_the_newer() -> None:
     room = Room()
     older, newer = Input(room), Input(room)
     sit = pb.PlayRequestItem(match=room.table.name, seat=0, sit=pb.Sit())

@@ -89,7 +89,7 @@ async def test_a_referee_of_other_games_has_no_share(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "c"])
-async def test_what_others_leave_is_taken_by_whoever_has_room(store: Store, name: str) -> None:
+async def test_matches_that_others_leave_are_taken_by_a_referee_with_room(store: Store, name: str) -> None:
     """They may be dead too, and nobody knows it yet."""
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
@@ -103,7 +103,7 @@ async def test_what_others_leave_is_taken_by_whoever_has_room(store: Store, name
         await asyncio.sleep(LEASE_S / 6)
 
 
-async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_else_looks(
+async def test_the_holder_of_the_job_of_a_dead_referees_match_takes_it(
     store: Store,
 ) -> None:
     """Its owner had taken it over from us and died before it could note that the job was its own."""
@@ -115,7 +115,7 @@ async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_el
 
 
 @pytest.mark.parametrize(("lived_ms", "death"), [(0, Death.LATE), (60_000, Death.SOON)])
-async def test_who_lived_with_a_match_for_a_while_died_late(
+async def test_a_referee_that_lived_with_a_match_for_a_while_died_late(
     store: Store, monkeypatch: pytest.MonkeyPatch, lived_ms: int, death: Death
 ) -> None:
     monkeypatch.setattr(takeover, "SOON_DEATH_MS", lived_ms)
@@ -158,7 +158,7 @@ async def test_a_job_that_was_taken_and_never_opened_is_opened_by_who_took_it(st
     assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)
 
 
-async def test_what_does_not_fit_is_left_to_others(store: Store) -> None:
+async def test_matches_that_do_not_fit_are_left_to_others(store: Store) -> None:
     await held_by(store, "b", MATCHES)
     host = Host("b", free=2)
     await first_found(host, store, ["a"])

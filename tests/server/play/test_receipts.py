@@ -57,7 +57,7 @@ async def test_a_receipt_of_what_the_journal_has_lost_voids_the_match() -> None:
 
 
 @in_virtual_time
-async def test_what_was_lost_is_known_when_as_much_was_written_since() -> None:
+async def test_a_loss_is_known_although_as_much_was_written_since() -> None:
     room, receipts, entries = await played(6)
     heir, links = await after_failover(room, entries[:-3])
     for seat, link in enumerate(links):
@@ -87,7 +87,7 @@ OTHERS = Receipts(b"another key", [b"entry"]).receipt_of(1)
 
 @pytest.mark.parametrize("receipt", [b"x", b"x" * 16, b"x" * 1000, b"", OTHERS, OTHERS[:8]])
 @in_virtual_time
-async def test_what_is_no_receipt_of_ours_proves_nothing(receipt: bytes) -> None:
+async def test_bytes_that_are_no_receipt_of_ours_prove_nothing(receipt: bytes) -> None:
     room, _, entries = await played(2)
     heir, links = await after_failover(room, entries)
     sit(heir, links[0], 0, receipt)
@@ -120,7 +120,7 @@ def test_an_entry_has_the_same_receipt_whoever_writes_it_and_however() -> None:
     ]
 
 
-def test_what_another_seat_was_refused_is_in_no_receipt_but_its_own() -> None:
+def test_a_refusal_is_in_no_receipt_but_that_of_its_seat() -> None:
     refused = [
         encode_entry(
             Rejected(seq=2, at_ms=1, seat=0, prompt=1, request_id=each, reason="ILLEGAL", message="")

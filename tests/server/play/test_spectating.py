@@ -325,7 +325,9 @@ def written(told: list[pb.WatchMatchResponse]) -> list[bytes]:
 
 
 @in_virtual_time
-async def test_who_asks_for_all_positions_is_sent_each_of_them_in_order_whenever_one_comes() -> None:
+async def test_a_spectator_that_asks_for_all_positions_is_sent_each_of_them_in_order_whenever_one_comes() -> (
+    None
+):
     desk, store, newest = dealt(rounds=2)
     watcher = MatchWatcher(store)
     early = asyncio.create_task(follow_all(store, watcher))
@@ -388,7 +390,7 @@ async def test_the_match_is_told_first_although_its_state_has_changed_since_the_
 
 
 @in_virtual_time
-async def test_who_comes_while_the_last_spectator_leaves_is_shown_the_match() -> None:
+async def test_a_spectator_that_comes_while_the_last_spectator_leaves_is_shown_the_match() -> None:
     _, store, first = dealt()
     first.task.cancel()
     watcher = MatchWatcher(store)

@@ -184,7 +184,7 @@ async def test_a_blocked_writer_is_sent_no_more_pings(writer: type[Link]) -> Non
 
 
 @in_virtual_time
-async def test_what_is_due_leaves_in_the_next_turn_and_in_one_message() -> None:
+async def test_due_items_leave_in_the_next_turn_and_in_one_message() -> None:
     stream, raws = pushed()
     for number in range(3):
         stream.outbox.add_answer(b"answer %d" % number, at_once=True)
@@ -425,7 +425,7 @@ async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
 
 
 @in_virtual_time
-async def test_what_comes_late_on_an_older_stream_takes_nothing_from_the_newer() -> None:
+async def test_late_input_on_an_older_stream_takes_nothing_from_the_newer() -> None:
     """It was under way when the link was given up."""
     room, house = Room(), PlayStreams()
     with a_door(room, house) as (context, said):

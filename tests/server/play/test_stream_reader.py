@@ -19,7 +19,7 @@ async def _refused_by_grpc() -> None:
         raise RuntimeError("Locally aborted.")
 
 
-async def test_what_a_reader_meets_behind_its_stream_is_not_complained_of() -> None:
+async def test_an_error_behind_the_end_of_a_stream_is_not_logged() -> None:
     """asyncio logged a traceback for each stream that was replaced."""
     with lost_tasks() as complaints:
         with reading_beside(_refused_by_grpc(), lambda: None):

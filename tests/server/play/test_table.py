@@ -361,7 +361,7 @@ async def test_a_new_owner_says_so_first_and_asks_again_in_full() -> None:
 
 
 @in_virtual_time
-async def test_who_finds_the_new_owner_late_is_not_charged_for_the_search() -> None:
+async def test_a_seat_that_finds_the_new_owner_late_is_not_charged_for_the_search() -> None:
     room = Room()
     await room.seat_all()
     heir = Room(setup=room.setup, position=replay_match(room.setup, room.entries()).position, epoch=2)
@@ -442,7 +442,7 @@ async def test_time_of_a_seat_that_is_not_connected_runs_from_the_put() -> None:
 
 
 @in_virtual_time
-async def test_who_hangs_up_before_the_hand_over_is_on_the_clock_at_once() -> None:
+async def test_a_seat_that_hangs_up_before_the_hand_over_is_on_the_clock_at_once() -> None:
     room = Room()
     links = await room.seat_all()
     other = room.other
@@ -458,7 +458,7 @@ async def test_who_hangs_up_before_the_hand_over_is_on_the_clock_at_once() -> No
 
 
 @in_virtual_time
-async def test_who_lost_its_link_while_we_stood_still_is_not_charged_for_coming_back() -> None:
+async def test_a_seat_that_lost_its_link_while_we_stood_still_is_not_charged_for_coming_back() -> None:
     room = Room()
     links = await room.seat_all()
     await room.pass_ms(100)
@@ -477,7 +477,7 @@ async def test_who_lost_its_link_while_we_stood_still_is_not_charged_for_coming_
 
 @in_virtual_time
 @pytest.mark.parametrize("stall_s", [0.5, LINK_BREAKING_S + 1])
-async def test_who_hangs_up_later_is_charged_for_it(stall_s: float) -> None:
+async def test_a_seat_that_hangs_up_later_is_charged_for_it(stall_s: float) -> None:
     room = Room()
     links = await room.seat_all()
     room.loop.stand_still(stall_s)
@@ -508,7 +508,7 @@ async def test_sitting_down_again_shows_view_and_prompt_and_starts_no_clock_anew
 
 
 @in_virtual_time
-async def test_who_does_not_answer_is_timed_out_by_the_timer() -> None:
+async def test_a_seat_that_does_not_answer_is_timed_out_by_the_timer() -> None:
     room = Room()
     links = await room.seat_all()
     mover = room.asked
@@ -854,7 +854,7 @@ async def test_a_new_owner_gives_the_same_receipts() -> None:
 
 
 @in_virtual_time
-async def test_who_asked_for_every_change_is_shown_it_soon_and_others_are_not() -> None:
+async def test_a_seat_that_asked_for_every_change_is_shown_it_soon_and_others_are_not() -> None:
     room = Room(3)
     links = await room.seat_all()
     mover, following = room.asked, (room.asked + 1) % 3
@@ -934,7 +934,7 @@ async def test_the_end_comes_after_the_last_view() -> None:
 
 
 @in_virtual_time
-async def test_who_does_not_read_when_the_match_ends_is_shown_its_end_later() -> None:
+async def test_a_seat_that_does_not_read_when_the_match_ends_is_shown_its_end_later() -> None:
     room = Room()
     links = await room.seat_all()
     await room.play_out(links)
@@ -954,7 +954,7 @@ async def test_who_does_not_read_when_the_match_ends_is_shown_its_end_later() ->
 
 
 @in_virtual_time
-async def test_who_sits_down_after_the_end_is_told_it() -> None:
+async def test_a_seat_that_sits_down_after_the_end_is_told_it() -> None:
     room = Room()
     await room.play_out(await room.seat_all())
     room.tell_end()
@@ -1065,7 +1065,9 @@ async def test_a_fault_of_ours_voids_the_match_and_harms_no_other(monkeypatch: p
 
 
 @in_virtual_time
-async def test_what_waits_when_a_match_fails_is_answered_by_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commands_that_wait_when_a_match_fails_are_answered_by_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     room = Room()
     links = await room.seat_all()
     mover, other = room.asked, room.other

@@ -55,7 +55,7 @@ def rejections(link: Link) -> list[str]:
 
 
 @in_virtual_time
-async def test_what_is_laid_is_neither_acknowledged_nor_journaled() -> None:
+async def test_laid_cards_are_neither_acknowledged_nor_journaled() -> None:
     room = opened()
     links = await room.seat_all()
     lay(room, links[0], 0, 4)
@@ -70,7 +70,9 @@ async def test_what_is_laid_is_neither_acknowledged_nor_journaled() -> None:
 
 
 @in_virtual_time
-async def test_who_wants_every_change_is_shown_it_soon_and_not_for_a_card_that_another_only_moved() -> None:
+async def test_a_seat_that_wants_every_change_is_shown_it_soon_and_not_for_a_card_that_another_only_moved() -> (
+    None
+):
     room = opened(3)
     links = await room.seat_all(every_change=True)
     lay(room, links[0], 0, 4)

@@ -153,7 +153,7 @@ def frozen_ms(room: Room) -> list[int]:
 
 
 @in_virtual_time
-async def test_what_grpc_held_back_is_not_charged_and_the_record_verifies() -> None:
+async def test_a_delay_in_grpc_is_not_charged_and_the_record_verifies() -> None:
     room = Room(rounds=1, **SECOND)
     links = await room.seat_all()
     assert await answer_late(room, links, 300) <= 10
@@ -180,7 +180,7 @@ async def test_a_bot_that_answers_a_prompt_often_has_the_delay_taken_off_once() 
 
 
 @in_virtual_time
-async def test_nobody_is_late_while_grpc_may_have_the_answer() -> None:
+async def test_no_seat_is_late_while_grpc_may_have_the_answer() -> None:
     room = Room(**SECOND)
     links = await room.seat_all()
     await room.pass_ms(500)
@@ -191,7 +191,7 @@ async def test_nobody_is_late_while_grpc_may_have_the_answer() -> None:
 
 @in_virtual_time
 @pytest.mark.parametrize("behind_s", [0.5, LINK_BREAKING_S + 1])
-async def test_who_lost_its_link_while_grpc_was_far_behind_is_not_charged_for_coming_back(
+async def test_a_seat_that_lost_its_link_while_grpc_was_far_behind_is_not_charged_for_coming_back(
     behind_s: float,
 ) -> None:
     room = Room(**SECOND)

@@ -57,7 +57,7 @@ async def test_a_round_is_won_by_who_calls_and_all_see_what_was_laid(house):
     ],
     ids=["card 0", "card 109", "2,000 cards", "lists of different lengths", "nothing"],
 )
-async def test_what_is_no_move_is_malformed(house, move, why):
+async def test_a_message_without_a_move_is_malformed(house, move, why):
     async with building(house, rounds=1) as table:
         one, _ = table.chairs
         await build(one, move)
@@ -66,7 +66,7 @@ async def test_what_is_no_move_is_malformed(house, move, why):
         await builds_on(house, table)
 
 
-async def test_what_cannot_lie_on_a_table_is_illegal(house):
+async def test_a_layout_that_cannot_lie_is_illegal(house):
     async with building(house, rounds=1, max_rejections=20) as table:
         one, _ = table.chairs
         held = [side.card + 1 for side in view_of(one).hand]
@@ -88,7 +88,7 @@ async def test_what_cannot_lie_on_a_table_is_illegal(house):
         await builds_on(house, table)
 
 
-async def test_who_has_called_moves_no_more(house):
+async def test_a_seat_that_has_called_moves_no_more(house):
     async with building(house, rounds=2) as table:
         one, _ = table.chairs
         _, _, again, later, offered = await build(one, lay(best(one)), CALL, CALL, lay(()), offer())
@@ -162,7 +162,7 @@ async def test_the_time_of_a_round_counts_as_its_agreed_end(house):
         await house.admin.record(table.name)
 
 
-async def test_who_sits_down_again_is_shown_what_lies(house):
+async def test_a_seat_that_sits_down_again_is_shown_what_lies(house):
     async with building(house, rounds=1) as table:
         one, _ = table.chairs
         cards = best(one)[:4]
@@ -202,7 +202,7 @@ async def test_a_lone_builder_is_seated_with_the_bots_of_the_house():
             assert not house.logs.faults()
 
 
-async def test_who_wants_every_change_sees_how_many_cards_lie(house):
+async def test_a_seat_that_wants_every_change_sees_how_many_cards_lie(house):
     async with building(house, rounds=1) as table:
         one, other = table.chairs
         await other.sit(updates=play_service_pb2.Sit.UPDATES_EVERY_CHANGE)

@@ -84,7 +84,7 @@ async def test_a_set_up_lasts_longer_while_no_lobby_could_tell_anybody_of_it() -
 
 
 @in_virtual_time
-async def test_who_was_told_late_has_nearly_all_of_the_set_up_time() -> None:
+async def test_a_bot_that_was_told_late_has_nearly_all_of_the_set_up_time() -> None:
     room = Room(setup_ms=SETUP_MS)
     lobbies = opened(room)
     await room.pass_ms(9_000)
@@ -96,7 +96,7 @@ async def test_who_was_told_late_has_nearly_all_of_the_set_up_time() -> None:
 
 
 @in_virtual_time
-async def test_who_was_told_in_time_has_no_more() -> None:
+async def test_a_bot_that_was_told_in_time_has_no_more() -> None:
     room = Room(setup_ms=SETUP_MS)
     opened(room).look_after(room)
     await room.pass_ms(SETUP_MS + 10)

@@ -48,7 +48,7 @@ async def test_time_does_not_move_while_there_is_something_to_do() -> None:
     assert running().time() == began
 
 
-def test_what_nobody_will_wake_up_is_said() -> None:
+def test_a_task_that_nothing_will_wake_up_is_named() -> None:
     async def forever() -> None:
         await asyncio.get_running_loop().create_future()
 

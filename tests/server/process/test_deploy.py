@@ -76,7 +76,7 @@ def found_by(what: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("what", check.CHECKS)
-def test_what_is_there_is_in_order(what):
+def test_the_files_of_deploy_are_in_order(what):
     assert found_by(what, DEPLOY) == []
 
 

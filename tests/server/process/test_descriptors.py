@@ -79,7 +79,7 @@ async def test_one_connection_more_than_there_may_be_is_hung_up_on_and_the_other
         await stub.Check(request)
 
 
-async def test_who_connects_and_says_nothing_is_hung_up_on(monkeypatch):
+async def test_a_connection_that_says_nothing_is_hung_up_on(monkeypatch):
     monkeypatch.setattr(grpc_server, "HANDSHAKE_TIMEOUT_MS", 100)
     async with doors(10) as port:
         await asyncio.gather(hung_up(port, b""), hung_up(port, HTTP2[:10]))

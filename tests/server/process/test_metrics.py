@@ -70,7 +70,7 @@ async def test_a_match_is_counted_move_by_move(measured):
     } <= after.keys()
 
 
-async def test_who_waits_for_a_ladder_is_counted(measured):
+async def test_a_bot_that_waits_for_a_ladder_is_counted(measured):
     house, url = measured
     ladder = Rung(house, "ladders/measured")
     await ladder.create(2)
@@ -126,7 +126,7 @@ def is_taken(connection: socket.socket, raw: bytes) -> bool:
     return True
 
 
-async def test_nobody_is_named(measured):
+async def test_the_metrics_name_no_bot(measured):
     house, url = measured
     async with house.table(2) as table:
         await table.sit()

@@ -126,7 +126,7 @@ async def test_bots_at_two_lobbies_are_seated_together_and_once(ships, second_lo
         await wire.drop()
 
 
-async def test_who_attends_at_another_lobby_ends_the_older_stream(ships, second_lobby):
+async def test_a_bot_that_attends_at_another_lobby_ends_the_older_stream(ships, second_lobby):
     _, house = ships
     bot = await house.bot()
     wire, older = await attend_at(house.address, bot, "casual")

@@ -142,7 +142,7 @@ async def test_a_referee_that_cannot_be_reached_holds_up_nobody() -> None:
         await until(lambda: sum(len(request.items) for request in two.written) == 2)
 
 
-async def test_what_waits_for_a_referee_is_bounded() -> None:
+async def test_items_that_wait_for_a_referee_are_bounded() -> None:
     async with play_at(a=FakeWire.unreachable) as (play, _):
         half = PlayRequestItem(match="a", sit=Sit(receipt=bytes(MOST_UNSENT_BYTES // 2)))
         await play.send_items([half])

@@ -166,7 +166,7 @@ async def test_a_record_that_is_not_there_is_refused_as_over_grpc(http_house: Ho
 # Caching
 
 
-async def test_what_has_not_changed_is_not_sent_again(http_house: House) -> None:
+async def test_an_unchanged_body_is_not_sent_again(http_house: House) -> None:
     async with admin(http_house) as http:
         await http.call("POST", "/v1/ladders", {"name": "ladders/etag", "game": "games/ugo", "seats": 2})
         await http_house.bot()
@@ -381,7 +381,7 @@ async def test_numbers_and_times_of_the_right_form_are_taken(http_house: House) 
             assert (await http.get(f"/v1/matches?{query}")).status == 200
 
 
-async def test_what_is_required_is_named(http_house: House) -> None:
+async def test_a_missing_field_is_named(http_house: House) -> None:
     async with admin(http_house) as http:
         assert "bot is required" in (await http.call("POST", "/v1/bots", {})).message
         assert "game is required" in (await http.call("POST", "/v1/matches", {})).message

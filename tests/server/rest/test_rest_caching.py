@@ -67,7 +67,7 @@ async def tag_of(http: HttpConnection, path: str) -> str:
     raise AssertionError(f"{path} is sent again and again")
 
 
-async def test_what_has_not_changed_is_not_sent_again(http_house: House, published: Published) -> None:
+async def test_an_unchanged_body_is_not_sent_again(http_house: House, published: Published) -> None:
     async with http_house.http() as http:
         for path in paths_of(published):
             for _ in range(TRIES):
@@ -91,7 +91,7 @@ async def test_a_version_is_known_only_to_callers_with_the_same_rights(
         assert (await operator.get(in_a_set, if_none_match=full)).status == 304
 
 
-async def test_whatever_changes_is_sent_again(http_house: House, published: Published) -> None:
+async def test_a_changed_body_is_sent_again(http_house: House, published: Published) -> None:
     assert http_house.server
     store, bot = http_house.server.store, published.bots[0]
     async with http_house.http() as http:

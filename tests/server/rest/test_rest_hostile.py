@@ -368,7 +368,7 @@ async def test_a_post_that_offers_another_protocol_is_read_in_full(
 
 @pytest.mark.parametrize("piece", [0, 1, 7])
 @pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"], ids=["", "expect"])
-async def test_what_is_made_is_what_the_body_asked_for(http_house: House, piece: int, expect: bytes) -> None:
+async def test_the_bot_is_made_that_the_body_asked_for(http_house: House, piece: int, expect: bytes) -> None:
     body = b'{"lifetimeS": 60, "mostBots": 1}'
     for offer in OFFERS.values():
         answer = await posted(http_house, b"/v1/invites\r\n" + offer + expect, body, piece=piece)
@@ -603,7 +603,9 @@ async def test_only_a_trusted_proxy_says_who_calls(tmp_path: Path, monkeypatch: 
             await table.play_out()
 
 
-async def test_nobody_else_says_who_calls(http_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_caller_that_is_no_proxy_speaks_for_itself_alone(
+    http_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 1)
     async with dealt(http_house) as (table, _, _), http_house.http() as one, http_house.http() as other:
         await watch(one, table.name)

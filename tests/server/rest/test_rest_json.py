@@ -85,7 +85,7 @@ def test_a_message_is_written_as_protobuf_writes_it_with_sorted_keys(name: str, 
 @example(math.nan)
 @example(-math.inf)
 @bounded(50)
-def test_what_was_written_is_read_again(strength: float) -> None:
+def test_written_json_reads_back_as_it_was(strength: float) -> None:
     from seatwise.v1 import ladder_pb2
 
     message = ladder_pb2.Standing(bot="bots/a/versions/1", strength=strength, high=1e300, low=-0.0)

@@ -105,7 +105,7 @@ async def test_a_request_of_ten_mebibytes_is_too_large(house, method):
     assert refused.code == "RESOURCE_EXHAUSTED"
 
 
-async def test_what_is_packed_is_not_unpacked(house):
+async def test_a_compressed_request_is_refused(house):
     """A quarter of a mebibyte may become a quarter of a gibibyte; gRPC 1.76 unpacks all of it, and then looks at its size."""
     call = house.admin.channel.unary_unary("/seatwise.v1.GameService/ListGames", None, None)
     refused = await refusal_of(call(bytes(10 * 2**20), compression=grpc.Compression.Gzip))
@@ -172,7 +172,7 @@ async def test_a_text_for_people_is_printable(house):
 
 
 @pytest.mark.parametrize("method", ADMIN_ONLY)
-async def test_what_is_the_admins_is_not_for_bots(house, method):
+async def test_methods_of_the_admin_are_refused_to_bots(house, method):
     bot = await house.bot()
     refused = await refusal_of(bot.raw(method, b""))
     assert refused.reason == "NOT_ALLOWED"
@@ -440,7 +440,7 @@ async def test_settings_that_are_none_of_a_league_are_refused_in_words_of_ours(h
     ],
     ids=lambda value: repr(value)[:20],
 )
-async def test_who_attends_for_what_is_not_there_is_told_so(house, request_, reason):
+async def test_a_bot_that_attends_for_what_is_not_there_is_told_so(house, request_, reason):
     attending = (await house.bot()).attending()
     await attending.say(request_.max_matches, request_.queues)
     how = await attending.end()
@@ -478,14 +478,14 @@ async def test_a_limit_that_cannot_be_is_refused_later_too(house):
     assert is_documented(how)
 
 
-async def test_who_attends_and_says_nothing_is_asked_to(house, monkeypatch):
+async def test_a_bot_that_attends_and_says_nothing_is_asked_to(house, monkeypatch):
     monkeypatch.setattr(lobby_servicer, "FIRST_REQUEST_S", 0.1)
     how = await (await house.bot()).attending().end()
     assert how.reason == "STREAM_TIMEOUT"  # the bot may come again: the delay may be ours
     assert is_documented(how)
 
 
-async def test_who_attends_and_hangs_up_at_once_is_asked_for_a_first_request(house):
+async def test_a_bot_that_attends_and_hangs_up_at_once_is_asked_for_a_first_request(house):
     bot = await house.bot()
     call = bot.channel.stream_stream("/seatwise.v1.LobbyService/Attend", None, None)(metadata=bot.metadata)
     await call.done_writing()

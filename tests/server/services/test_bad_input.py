@@ -54,7 +54,7 @@ async def test_the_right_name_with_another_secret_is_an_unknown_token(house):
 
 
 @pytest.mark.not_by_http("an attendance over HTTP opens with its first message")
-async def test_who_shows_no_token_is_told_how(house):
+async def test_a_seat_that_shows_no_token_is_told_how(house):
     wire = house.wire()
     for how in (await wire.play().end(), await wire.attending().end()):
         assert (how.code, how.reason) == ("UNAUTHENTICATED", "TOKEN_MISSING")
@@ -181,7 +181,7 @@ async def test_a_move_in_a_match_that_is_over_is_refused(house):
         assert await asked.rejected() == "MATCH_OVER"
 
 
-async def test_who_sits_down_after_the_end_is_told_the_end(house):
+async def test_a_seat_that_sits_down_after_the_end_is_told_the_end(house):
     async with dealt(house) as (table, asked, _):
         [told, _] = await table.play_out()
         await house.admin.over(table.name)
@@ -217,14 +217,14 @@ async def test_a_repeat_of_a_request_is_answered_as_the_first_was(house):
         await plays_on(house, table)
 
 
-async def test_who_is_not_asked_may_not_answer(house):
+async def test_a_seat_that_is_not_asked_may_not_answer(house):
     async with dealt(house) as (table, asked, other):
         await other.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0), asked.last.prompt)
         assert await other.rejected() == "NOT_ASKED"
         await plays_on(house, table)
 
 
-async def test_nobody_is_asked_before_the_deal(house):
+async def test_no_seat_is_asked_before_the_deal(house):
     async with house.table(2) as table:
         early, late = table.chairs
         await early.sit()

@@ -253,7 +253,7 @@ async def test_the_token_of_a_bot_that_never_reads_is_revoked_within_a_second_to
 # Who does not play
 
 
-async def test_who_never_sits_forfeits_when_the_set_up_time_is_over(house):
+async def test_a_bot_that_never_sits_forfeits_when_the_set_up_time_is_over(house):
     async with house.table(3, setup_ms=500) as table:
         absent, *others = table.chairs
         began = time.monotonic()
@@ -267,14 +267,14 @@ async def test_who_never_sits_forfeits_when_the_set_up_time_is_over(house):
         await house.admin.record(table.name)
 
 
-async def test_who_sits_alone_is_told_that_the_match_is_void(house):
+async def test_a_bot_that_sits_alone_is_told_that_the_match_is_void(house):
     async with house.table(2, setup_ms=100) as table:
         alone, _ = table.chairs
         await alone.sit()
         assert (await alone.expect("match_ended")).void_reason == "TOO_FEW_SAT"
 
 
-async def test_who_sits_and_says_nothing_costs_the_others_what_the_clocks_say_and_no_more(house):
+async def test_a_bot_that_sits_and_says_nothing_costs_the_others_what_the_clocks_say_and_no_more(house):
     limits = {"free_ms": {"card": 100, "arrange": 100}, "bank_ms": 300, "grace_ms": 1, "handover_ms": 20}
     async with house.table(3, **limits, max_strikes=3) as table:
         await table.sit()
@@ -367,7 +367,7 @@ async def test_a_link_lost_at_the_end_is_told_the_end(house):
         assert await asked.expect("match_ended") == end
 
 
-async def test_who_stays_away_after_a_lost_link_times_out_and_may_come_back_to_watch_the_rest(house):
+async def test_a_bot_that_stays_away_after_a_lost_link_times_out_and_may_come_back_to_watch_the_rest(house):
     async with house.table(3, **IMPATIENT, max_strikes=2) as table:
         await table.sit()
         away, *others = table.chairs
@@ -420,7 +420,7 @@ async def speak(house: House, words: bytes) -> bytes:
     ],
     ids=["http1", "http1 post", "tls", "noise", "half http2", "redis"],
 )
-async def test_who_speaks_another_tongue_is_hung_up_on(house, words):
+async def test_a_connection_that_speaks_another_protocol_is_hung_up_on(house, words):
     async with bystanders(house):
         await speak(house, words)
 

@@ -88,7 +88,7 @@ async def test_there_are_only_so_many_onlookers_and_who_leaves_makes_room():
 # At the wire
 
 
-async def test_who_looks_on_when_there_are_enough_is_told_so(tmp_path, monkeypatch):
+async def test_a_spectator_that_looks_on_when_there_are_enough_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setattr(health_servicer, "MOST_WATCHERS", 1)
     monkeypatch.setattr(matches, "MOST_SPECTATORS", 1)
     async with house_in(tmp_path) as house, house.table(2) as table:

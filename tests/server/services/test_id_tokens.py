@@ -125,7 +125,7 @@ def forgeries(issuer: FakeIssuer) -> Iterator[tuple[str, str]]:
     yield "eyé.\ud800.x", ""
 
 
-async def test_whoever_has_no_key_of_the_issuer_is_refused() -> None:
+async def test_a_token_signed_by_no_key_of_the_issuer_is_refused() -> None:
     issuer = FakeIssuer()
     tokens = issuer.id_tokens()
     for forged, says in forgeries(issuer):

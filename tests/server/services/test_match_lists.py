@@ -154,7 +154,7 @@ async def test_a_referee_that_comes_late_puts_no_match_back_among_those_that_run
     assert not await store.client.call("ZCARD", keys.match_set("state/RUNNING"))
 
 
-async def test_what_is_gone_is_in_no_set(store: Store, redis_client: Redis) -> None:
+async def test_a_match_that_is_gone_is_in_no_set(store: Store, redis_client: Redis) -> None:
     made = await create(store, range(6))
     for match in made[:4]:
         await end(store, match, MatchState.FINISHED, keep_s=0)
@@ -275,7 +275,9 @@ async def test_a_build_that_is_killed_at_any_step_is_done_by_the_next(
 
 
 @pytest.mark.usefixtures("simple_setups")
-async def test_what_a_process_of_before_did_meanwhile_is_made_good(store: Store, redis_client: Redis) -> None:
+async def test_entries_that_an_older_process_wrote_meanwhile_are_completed(
+    store: Store, redis_client: Redis
+) -> None:
     made = await store_of_before(store, redis_client)
     await build(store)
     await redis_client.zrem(keys.MATCH_INDEX, made[0])

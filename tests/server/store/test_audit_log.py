@@ -206,7 +206,7 @@ async def test_an_action_that_is_refused_has_a_second_entry() -> None:
     assert [it.outcome for it in recorder.events] == ["admitted", "refused: NOT_FOUND"]
 
 
-async def test_nobody_can_fill_the_log_with_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_refusals_cannot_fill_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder()
     trail = AuditTrail(recorder)  # type: ignore[arg-type]
     now_s = [600.0]

@@ -118,7 +118,7 @@ async def whole(house: House) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("backup", [copy_of_the_log, pytest.param(snapshot, marks=pytest.mark.slow)])
-async def test_what_was_backed_up_is_played_on_and_what_was_lost_is_known(folder, backup):
+async def test_a_backup_is_played_on_and_lost_moves_are_known(folder, backup):
     live, restored = node(folder / "live"), None
     live.start()
     try:

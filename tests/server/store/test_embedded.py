@@ -78,7 +78,7 @@ def end_owner(owner: subprocess.Popen[str]) -> None:
     owner.stdout.close()
 
 
-def test_what_was_written_survives_a_stop_and_a_start(tmp_path: Path) -> None:
+def test_written_data_survives_a_stop_and_a_start(tmp_path: Path) -> None:
     for expected in (1, 2):
         with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
             assert client.incr("starts") == expected
@@ -96,7 +96,7 @@ def test_only_its_owner_gets_at_it(tmp_path: Path) -> None:
             assert stat.S_IMODE((tmp_path / "data" / name).stat().st_mode) & 0o077 == 0, name
 
 
-def test_what_was_acknowledged_survives_kill_9_of_redis(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill_of_redis(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
         client.set("moves", "acknowledged")
         assert server.pid is not None

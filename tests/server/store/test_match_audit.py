@@ -339,7 +339,9 @@ async def test_a_set_that_waits_for_a_match_that_never_was_is_named(store: Store
     assert await audit(store) == []
 
 
-async def test_what_fits_on_a_second_look_is_no_fault(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_match_that_fits_at_a_second_look_is_no_fault(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await open_match(store, "matches/1", CREATED)
 
     async def settle(_: float) -> None:

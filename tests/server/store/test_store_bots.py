@@ -179,7 +179,7 @@ async def test_a_deleted_bot_is_given_no_seat_although_its_lobby_died(store: Sto
     assert not (await store.seats.reserve_seat(BOT, "matches/m", 0)).holds
 
 
-async def test_what_is_not_registered_is_absent(store: Store) -> None:
+async def test_an_unregistered_bot_is_absent(store: Store) -> None:
     assert await store.bots.get_bot(BOT) is None
     with pytest.raises(BotAbsent):
         await store.bots.rotate_token(BOT)

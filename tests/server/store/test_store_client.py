@@ -146,7 +146,7 @@ async def test_a_replica_is_refused(client: RedisClient, redis_client: Redis) ->
         await check_server(client, allow_loss=False)
 
 
-async def test_what_is_no_redis_is_refused() -> None:
+async def test_a_server_that_is_no_redis_is_refused() -> None:
     """A port was mistaken: what answers speaks another language."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -249,7 +249,7 @@ async def test_a_primary_is_killed_and_play_goes_on(
     await load.check(store)
 
 
-async def test_what_a_failover_forgot_is_written_again(
+async def test_entries_that_a_failover_forgot_are_written_again(
     store: Store, flusher: Flusher, gaps: Gaps, cluster: ClusterNodes
 ) -> None:
     matches = await owned(store, 30)
@@ -309,7 +309,7 @@ async def test_with_a_replica_waited_for_a_failover_loses_nothing(
     assert careful.mends == 0
 
 
-async def test_what_only_the_primary_has_does_not_count(
+async def test_an_entry_that_only_the_primary_has_does_not_count(
     store: Store, careful: Flusher, gaps: Gaps, cluster: ClusterNodes
 ) -> None:
     [match] = await owned(store, 1)

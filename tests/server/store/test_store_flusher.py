@@ -93,7 +93,7 @@ async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: F
     assert heard == [(match, seq, AppendResult.OK) for seq in (1, 2, 3) for match in matches]
 
 
-async def test_what_is_queued_together_goes_together(
+async def test_entries_queued_together_go_together(
     store: Store, client: RedisClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(router, "NodeWriter", Watched)
@@ -207,7 +207,7 @@ class Interrupted(NodeWriter):
         return [*replies, *await super()._exchange(commands[half:])]
 
 
-async def test_what_was_answered_before_the_trouble_is_answered_once(
+async def test_entries_answered_before_an_outage_are_answered_once(
     store: Store, client: RedisClient, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(router, "NodeWriter", Interrupted)

@@ -93,7 +93,9 @@ async def test_a_long_match_is_written_again_as_a_whole(
     assert await store.journal.read_entries(MATCH) == entries(1, 2_001)
 
 
-async def test_what_nobody_holds_is_let_go(store: Store, flusher: Flusher, redis_client: Redis) -> None:
+async def test_a_match_without_an_owner_is_let_go(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
     epoch = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
@@ -172,7 +174,7 @@ async def test_of_a_lost_claim_and_a_new_owner_the_new_owner_stays(store: Store)
     assert await store.journal.read_fence(MATCH) == Fence(2, "c", is_retired=False)
 
 
-async def test_what_is_over_is_not_reclaimed(store: Store) -> None:
+async def test_a_match_that_is_over_is_not_reclaimed(store: Store) -> None:
     await store.journal.claim_match(MATCH, "a", 0)
     await store.journal.retire_match(MATCH, 1, "a", b"record", b"result")
     with pytest.raises(MatchRetired):

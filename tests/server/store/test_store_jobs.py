@@ -54,7 +54,7 @@ async def test_a_job_whose_reply_was_lost_is_found(store: Store) -> None:
     assert await store.jobs.jobs_of("b") == []
 
 
-async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) -> None:
+async def test_a_finished_job_leaves_nothing(store: Store, redis_client: Redis) -> None:
     [job] = await push(store, 1)
     await store.jobs.take_jobs("a", 1, 100)
     assert [await store.jobs.finish_job(job.job_id) for _ in range(2)] == [True, False]
@@ -87,7 +87,7 @@ async def test_jobs_of_another_are_seen_and_moved_one_by_one(store: Store) -> No
     assert await store.jobs.jobs_of("b") == [first]
 
 
-async def test_whose_last_job_was_moved_is_known_no_more(store: Store, redis_client: Redis) -> None:
+async def test_a_process_whose_last_job_was_moved_is_known_no_more(store: Store, redis_client: Redis) -> None:
     [job] = await push(store, 1)
     await store.jobs.take_jobs("dead", 1, 100)
     assert await store.jobs.move_job(job.job_id, "dead", "b")

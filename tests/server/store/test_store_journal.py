@@ -166,7 +166,7 @@ async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher
     assert fence.is_retired
 
 
-async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(store: Store) -> None:
+async def test_an_owner_that_confirms_its_fence_keeps_its_match(store: Store) -> None:
     epoch = await owned(store)
     seen = await store.journal.read_fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False)

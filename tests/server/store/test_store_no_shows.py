@@ -265,7 +265,7 @@ async def test_a_second_offer_of_a_seat_does_not_make_the_first_a_late_one(
     assert await tell(store, bot, 1) == 0
 
 
-async def test_what_the_caller_excuses_does_not_count(store: Store, bot: str) -> None:
+async def test_an_absence_that_the_caller_excuses_does_not_count(store: Store, bot: str) -> None:
     for number in range(5):
         await offer(store, bot, number)
         await tell(store, bot, number)
@@ -300,7 +300,7 @@ async def test_a_bot_whose_stream_breaks_long_after_an_offer_that_nobody_told_it
     assert await note(store, bot, 1) is NoShow.EXCUSED
 
 
-async def test_what_a_bot_knows_of_a_seat_that_no_queue_gave_is_noted_and_takes_no_place_in_queues(
+async def test_a_seat_that_no_queue_gave_is_noted_and_takes_no_place_in_queues(
     store: Store, bot: str
 ) -> None:
     async def news() -> list[SeatNews | None]:
@@ -422,7 +422,7 @@ async def test_an_operator_forgives_all(store: Store, bot: str) -> None:
     assert await miss(store, bot, 9) is NoShow.COUNTED
 
 
-async def test_what_is_known_of_a_bot_that_comes_no_more_goes(store: Store, bot: str) -> None:
+async def test_the_notes_on_a_bot_that_comes_no_more_expire(store: Store, bot: str) -> None:
     await take(store, bot, 1)
     assert 0 < await store.client.call("PTTL", keys.bot_no_shows(bot)) <= no_shows.NO_SHOWS_KEPT_MS
     assert await store.client.call("EXISTS", keys.bot_untaken(bot)) == 0
@@ -431,7 +431,7 @@ async def test_what_is_known_of_a_bot_that_comes_no_more_goes(store: Store, bot:
 # The way back into the queue
 
 
-async def test_who_is_put_back_stands_where_it_stood_and_never_further_behind(store: Store) -> None:
+async def test_a_bot_that_is_put_back_stands_where_it_stood_and_never_further_behind(store: Store) -> None:
     first = [await store.queues.enter_queue(QUEUE, each) for each in ("a", "b")]
     await store.queues.propose_first(QUEUE, 2, 0, "matches/1")
     await asyncio.sleep(0.002)

@@ -39,7 +39,7 @@ async def test_a_handover_is_heard(store: Store) -> None:
     assert not (await store.processes.read_heartbeats())["a"].has_left
 
 
-async def test_what_is_forgotten_leaves_nothing(store: Store, redis_client: Redis) -> None:
+async def test_a_forgotten_process_leaves_nothing(store: Store, redis_client: Redis) -> None:
     await store.processes.write_heartbeat("a", "host:1")
     await store.processes.send_order("a", b"abort matches/1")
     for _ in range(2):
@@ -73,14 +73,14 @@ async def test_a_process_wakes_up_at_an_order(store: Store) -> None:
     assert [it.order for it in await asking] == [b"void"]
 
 
-def test_who_beats_lives() -> None:
+def test_a_process_that_beats_lives() -> None:
     watch = DeathWatch(lease_s=5)
     for second in range(20):
         watch.observe_heartbeats(second, second, beats(a=second // 4))
         assert watch.dead_processes() == frozenset()
 
 
-def test_who_stands_still_for_the_whole_lease_is_dead() -> None:
+def test_a_process_that_stands_still_for_the_whole_lease_is_dead() -> None:
     watch = DeathWatch(lease_s=5)
     end = looked(watch, 0, 4, a=1, b=1)
     assert watch.dead_processes() == frozenset()
@@ -90,7 +90,7 @@ def test_who_stands_still_for_the_whole_lease_is_dead() -> None:
     assert watch.dead_processes() == frozenset()
 
 
-def test_nobody_is_dead_at_first_sight() -> None:
+def test_no_process_is_dead_at_first_sight() -> None:
     watch = DeathWatch(lease_s=5)
     assert watch.dead_processes() == frozenset()
     watch.observe_heartbeats(1_000, 1_000, beats(a=1))
@@ -123,7 +123,7 @@ def test_an_owner_without_a_heartbeat_is_watched_too() -> None:
     assert watch.dead_processes() == frozenset()
 
 
-def test_who_has_left_need_not_be_waited_for() -> None:
+def test_a_process_that_has_left_need_not_be_waited_for() -> None:
     watch = DeathWatch(lease_s=5)
     watch.observe_heartbeats(
         0, 0, {"a": Heartbeat(3, "", has_left=True), "b": Heartbeat(3, "", has_left=False)}

@@ -28,7 +28,7 @@ async def test_the_first_are_seated_first(store: Store) -> None:
     assert await store.queues.position_of("casual", "z") is None
 
 
-async def test_who_enters_twice_keeps_the_first_place(store: Store) -> None:
+async def test_a_bot_that_enters_twice_keeps_the_first_place(store: Store) -> None:
     [first, _] = await enter(store, "a", "b")
     assert await store.queues.enter_queue("casual", "a") == first
     assert await store.queues.count_waiting("casual") == 2
@@ -65,7 +65,7 @@ async def test_taking_again_for_the_same_match_is_the_same_proposal(store: Store
     assert await store.queues.count_waiting("casual") == 2
 
 
-async def test_nobody_is_taken_twice_by_many_lobbies(store: Store) -> None:
+async def test_no_bot_is_taken_twice_by_many_lobbies(store: Store) -> None:
     await asyncio.gather(*(store.queues.enter_queue("casual", f"bot{number}") for number in range(42)))
     takes = (store.queues.propose_first("casual", 4, LONG_MS, f"matches/{number}") for number in range(30))
     proposals = [it for it in await asyncio.gather(*takes) if it]
@@ -75,7 +75,7 @@ async def test_nobody_is_taken_twice_by_many_lobbies(store: Store) -> None:
     assert await store.queues.count_waiting("casual") == 2
 
 
-async def test_what_a_dead_lobby_left_is_found_until_it_is_seated(store: Store) -> None:
+async def test_a_proposal_of_a_dead_lobby_is_found_until_it_is_seated(store: Store) -> None:
     await enter(store, "a", "b", "c", "d")
     first = await store.queues.propose_first("casual", 2, LONG_MS, "matches/9")
     await asyncio.sleep(0.002)
@@ -86,7 +86,7 @@ async def test_what_a_dead_lobby_left_is_found_until_it_is_seated(store: Store) 
     assert await store.queues.unfinished_proposals("casual") == [second]
 
 
-async def test_who_is_given_back_stands_where_it_stood(store: Store) -> None:
+async def test_a_bot_that_is_given_back_stands_where_it_stood(store: Store) -> None:
     entered = await enter(store, "a", "b", "c")
     await store.queues.propose_first("casual", 2, LONG_MS, "matches/1")
     assert await store.queues.dissolve_proposal("casual", "matches/1", entered[:1])
@@ -98,7 +98,7 @@ async def test_who_is_given_back_stands_where_it_stood(store: Store) -> None:
     assert [await store.queues.position_of("casual", bot) for bot in "abc"] == [0, 1, 2]
 
 
-async def test_who_has_entered_anew_is_not_moved_by_being_given_back(store: Store) -> None:
+async def test_a_bot_that_has_entered_anew_is_not_moved_by_being_given_back(store: Store) -> None:
     [old] = await enter(store, "a")
     await store.queues.propose_first("casual", 1, LONG_MS, "matches/1")
     [new] = await enter(store, "a")
@@ -136,7 +136,7 @@ async def test_an_old_proposal_is_adopted_by_one_only(store: Store) -> None:
     assert await store.queues.adopt_proposal("casual", "matches/other", 0) is None
 
 
-async def test_what_is_picked_out_of_its_order_is_one_lobbys_and_goes_back_where_it_stood(
+async def test_a_bot_picked_out_of_its_order_belongs_to_one_lobby_and_goes_back_to_its_place(
     store: Store,
 ) -> None:
     first = await store.queues.enter_queue("created", "matches/1")

@@ -187,7 +187,7 @@ async def test_an_attendance_that_was_replaced_is_not_kept(store: Store) -> None
     assert await store.attendances.get_attendance(BOT) == newer
 
 
-async def test_what_an_older_stream_writes_late_replaces_no_newer_one(store: Store) -> None:
+async def test_a_late_write_of_an_older_stream_replaces_no_newer_one(store: Store) -> None:
     older, newer = [await store.attendances.number_stream(BOT, came_s) for came_s in (1.0, 2.0)]
     assert older < newer
     late = Attendance("elsewhere", "late", 1, (), older)

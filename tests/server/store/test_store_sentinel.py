@@ -149,7 +149,7 @@ async def test_a_primary_that_stands_still_is_replaced_and_comes_back_as_a_repli
     assert gaps.are_over()
 
 
-async def test_what_a_failover_forgot_is_written_again(
+async def test_entries_that_a_failover_forgot_are_written_again(
     store: Store, flusher: Flusher, gaps: Gaps, nodes: SentinelNodes
 ) -> None:
     *matches, idle, unheld, taken = await owned(store, 23)
@@ -189,7 +189,7 @@ async def test_what_a_failover_forgot_is_written_again(
     assert await store.journal.read_entries(taken) == written(2)
 
 
-async def test_what_only_the_primary_has_does_not_count(
+async def test_an_entry_that_only_the_primary_has_does_not_count(
     store: Store, careful: Flusher, gaps: Gaps, nodes: SentinelNodes
 ) -> None:
     load = Load(careful, await owned(store, 10), 5)

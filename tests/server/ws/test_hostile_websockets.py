@@ -163,7 +163,7 @@ async def test_a_request_that_dawdles_is_hung_up_on(house: House, monkeypatch: p
     ],
     ids=["long head", "many headers", "http1.0", "no target", "post", "chunked", "no upgrade", "bytes", "http2", "nothing", "noise"],
 )  # fmt: skip
-async def test_what_is_no_upgrade_is_hung_up_on(house: House, words: bytes):
+async def test_a_request_that_is_no_upgrade_is_hung_up_on(house: House, words: bytes):
     async with bystanders(house), connected(house) as raw:
         raw.write(words)
         answer = await raw.rest()
