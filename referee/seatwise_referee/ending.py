@@ -36,7 +36,7 @@ class VoidReason(StrEnum):
     """All seats have left."""
 
     TOO_FEW_SAT = "TOO_FEW_SAT"
-    """Fewer than two seats were taken in the set-up time."""
+    """Fewer than two seats were taken in the set-up time; in a league, not all seats."""
 
     BOT_NOT_TOLD = "BOT_NOT_TOLD"
     """No lobby could tell a bot of its seat in a match of a ladder."""

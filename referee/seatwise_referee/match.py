@@ -42,6 +42,8 @@ from seatwise_referee.turn_prompt import TurnPrompt
 from seatwise_referee.unconfirmed import Unconfirmed
 
 FEWEST_SEATS = 2
+ALL_SIT = "leagues/"
+"""The competitions whose matches begin only when all bots sit: there a match that one of them misses is repeated."""
 """A match with fewer seats taken is void."""
 
 
@@ -342,7 +344,8 @@ class Match:
         for seat, own in enumerate(decision.position.seats):
             if not own.has_sat and own.left is None:
                 decision.forfeit_seat(Seat(seat), Ending.NEVER_SAT, now)
-        if sum(own.has_sat for own in decision.position.seats) < FEWEST_SEATS:
+        fewest = len(self.setup.bots) if self.setup.competition.startswith(ALL_SIT) else FEWEST_SEATS
+        if sum(own.has_sat for own in decision.position.seats) < fewest:
             self._record_void(VoidReason.TOO_FEW_SAT, now)
             decision.show_prompt()
             return

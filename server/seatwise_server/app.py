@@ -19,12 +19,14 @@ import structlog
 from seatwise.child_process import ORPHAN_END_S
 from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
 from seatwise_server.config import Config, HttpSettings
+from seatwise_server.counts import COUNTS
 from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.memory import MemoryWatch
 from seatwise_server.metrics import Depths, MetricsPage, serving_metrics
 from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.no_shows import FaultWatch
 from seatwise_server.play.referee import Referee
 from seatwise_server.read_process import ReadProcess, ReadSettings
 from seatwise_server.refusal import Refusal
@@ -295,10 +297,12 @@ class _Server:
         """Starts the tasks that every process has, whatever its roles."""
         if self._certificate:
             self._spawn_all({"watch certificate": self._certificate.watch_files()})
+        most_descriptors = connections_for_others()
         self._spawn_all({
             "watch tokens": common.open_streams.watch_tokens(),
             "write token uses": self._token_uses.watch_uses(),
             "watch memory": self._memory.watch_memory(),
+            "watch faults": FaultWatch(common.store, most_descriptors, common.lag.broke_links).watch_faults(),
             "health": self._watch_health(),
         })  # fmt: skip
         if self._config.socket is None:  # the process for reads leaves it to its parent
@@ -466,6 +470,7 @@ class _Server:
 
     def _store_came(self, gap_s: float) -> None:
         log.warning("redis_reachable_again", gap_s=round(gap_s, 3))
+        COUNTS.count_fault("STORE")
         for role in self._roles:
             role.store_is_back(gap_s)
 

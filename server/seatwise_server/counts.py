@@ -21,6 +21,9 @@ class Counts:
         self.no_shows = 0
         """Seats that bots of queues left empty, without those that are not counted as no-shows."""
         self.takeovers = 0
+        self.faults: Counter[str] = Counter()
+        """Faults of this process that may keep bots from their seats, by kind."""
+        self.last_fault = ""
         self.ended: Counter[str] = Counter()
         """Matches by how they ended: FINISHED, or the reason of the void."""
         self.rejections: Counter[str] = Counter()
@@ -43,6 +46,11 @@ class Counts:
             self.moves += len(entry.calls)
         elif type(entry) is Agreed:
             self.timeouts += len(entry.silent)
+
+    def count_fault(self, kind: str) -> None:
+        """Counts a fault that may keep bots from their seats."""
+        self.faults[kind] += 1
+        self.last_fault = kind
 
     def count_http_refusal(self, reason: str) -> None:
         """Counts a refusal that the HTTP port sends."""

@@ -50,6 +50,7 @@ def _add_times_and_end(message: match_pb2.Match, meta: MatchMeta) -> None:
     end = play_service_pb2.MatchEnded.FromString(meta.fields["result"])
     message.void_reason = end.void_reason
     message.absent_seats.extend(end.absent_seats)
+    message.absence_excuse = end.absence_excuse
     if end.void_reason:
         message.void_message = meta.fields.get("abort", b"").decode()
     if end.HasField("result"):

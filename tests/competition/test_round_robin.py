@@ -20,7 +20,7 @@ from seatwise_server.competition.schedules.schedule import (
     Duplicate,
     ScheduledMatch,
     SoFar,
-    find_result,
+    find_results,
 )
 
 
@@ -175,9 +175,10 @@ def test_a_void_match_is_played_again_until_it_is_given_up() -> None:
 
 
 def test_the_result_of_a_replay_is_that_of_the_match() -> None:
-    [match] = RoundRobin(bots(2), 2).due_matches(SoFar(voids=["r1-t1"]))
+    plan = RoundRobin(bots(2), 2)
+    [match] = plan.due_matches(SoFar(voids=["r1-t1"]))
     result = won_by_the_first(match)
-    assert find_result("r1-t1", SoFar({match.id: result}, ["r1-t1"])) == result
+    assert find_results(plan.all_matches()[:1], SoFar({match.id: result}, ["r1-t1"])) == (result,)
 
 
 @pytest.mark.parametrize(

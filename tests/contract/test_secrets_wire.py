@@ -40,7 +40,8 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.Game.PacesEntry": "key value",
     "seatwise.v1.GetDealSetResponse": "size matches over",
     "seatwise.v1.Match": "name game state bots options time_control commitment result void_reason create_time end_time "
-    "durability rules_version void_message deal_set competition absent_seats result_withheld start_time",
+    "durability rules_version void_message deal_set competition absent_seats result_withheld start_time "
+    "absence_excuse",
     "seatwise.v1.Match.OptionsEntry": "key value",
     "seatwise.v1.PlayResponse": "items",
     "seatwise.v1.Ping": "number",
@@ -103,7 +104,7 @@ CARDS: dict[str, str] = {
 
 SEEN_AT_THE_END: dict[str, str] = {
     # The seed, once it can be of no use: not in a set of deals.
-    "seatwise.v1.MatchEnded": "result void_reason seed absent_seats receipt",
+    "seatwise.v1.MatchEnded": "result void_reason seed absent_seats receipt absence_excuse",
     "seatwise.v1.LeagueResult": "place match bots points ranks endings chain deal_set withheld log_time",
     "seatwise.v1.LadderResult": "place match bots points ranks endings chain log_time",
     # Means over matches of which all may see the result, or the viewer took part in them.

@@ -17,8 +17,11 @@ from seasons.one_season import files_in, forged, league_of, played
 
 from seatwise.cli import main
 from seatwise_referee.journal import canonical_json
+from seatwise_server.league import season_log
 from seatwise_server.league.par import par_of
 from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.season_log import Void
 from seatwise_server.league.settings import Trial
 
 
@@ -306,7 +309,9 @@ DEEP = b"[" * 990 + b"]" * 990
 def voids(count: int) -> bytes:
     """So many void matches of one table."""
     return b"".join(
-        b'{"table": "r1-t1.%d", "match": "matches/x%d", "reason": "ABORTED"}\n' % (n, n) for n in range(count)
+        b'{"table": "r1-t1.%d", "match": "matches/x%d", "reason": "ABORTED", "absent": [], "excuse": ""}\n'
+        % (n, n)
+        for n in range(count)
     )
 
 
@@ -317,7 +322,7 @@ def repeat_match(files: dict[str, bytes], **void: Any) -> dict[str, bytes]:
         results[0]["table"] += ".2"
 
     table = json.loads(files["results.jsonl"].splitlines()[0])["table"]
-    line = {"table": table, "match": "matches/x", "reason": "ABORTED"} | void
+    line = {"table": table, "match": "matches/x", "reason": "ABORTED", "absent": [], "excuse": ""} | void
     return {
         "results.jsonl": changed(files["results.jsonl"], change),
         "voids.jsonl": json.dumps(line).encode() + b"\n",
@@ -376,11 +381,15 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
         "results.jsonl: ",
     ),
     "a void match that nobody scheduled": (
-        lambda _: {"voids.jsonl": b'{"table": "r9-t9", "match": "matches/x", "reason": "ABORTED"}\n'},
+        lambda _: {
+            "voids.jsonl": b'{"table": "r9-t9", "match": "matches/x", "reason": "ABORTED", "absent": [], "excuse": ""}\n'
+        },
         "voids.jsonl: r9-t9 is not a void match of the schedule",
     ),
     "a match that was void and counts": (
-        lambda _: {"voids.jsonl": b'{"table": "r1-t1", "match": "matches/x", "reason": "ABORTED"}\n'},
+        lambda _: {
+            "voids.jsonl": b'{"table": "r1-t1", "match": "matches/x", "reason": "ABORTED", "absent": [], "excuse": ""}\n'
+        },
         "r1-t1",
     ),
     "a season without end": (
@@ -465,7 +474,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
     ),
     "more entrants than matches that were given up": (
         lambda files: forge_entrants(files, 3900, rounds=1) | {"voids.jsonl": voids(1000)},
-        "settings.json: there are 3900 entrants, too many for 339 played matches",
+        "settings.json: there are 3900 entrants, too many for 506 played matches",
     ),
     "a cycle longer than was played": (
         lambda files: forge_entrants(files, 20),
@@ -513,11 +522,11 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
     ),
     "a void match without a name": (
         lambda files: repeat_match(files, match={}),
-        "voids.jsonl: line 1: match and reason must be texts",
+        "voids.jsonl: line 1: match, reason and excuse must be texts",
     ),
     "a void match without a reason": (
         lambda files: repeat_match(files, reason=None),
-        "voids.jsonl: line 1: match and reason must be texts",
+        "voids.jsonl: line 1: match, reason and excuse must be texts",
     ),
     "a void match twice": (
         lambda files: repeat_match(files) | {"voids.jsonl": repeat_match(files)["voids.jsonl"] * 2},
@@ -607,9 +616,77 @@ def test_a_test_has_no_void_matches_of_tables_that_it_has_not(tmp_path, capsys, 
     league = league_of(*names, format="ab-test", deals="rotation", is_trusted=True, rounds=8, trial=trial)
     played(tmp_path, league).close()
     publish_season(tmp_path)
-    void = b'{"table": "%s", "match": "matches/x", "reason": "ABORTED"}\n' % table.encode()
+    void = (
+        b'{"table": "%s", "match": "matches/x", "reason": "ABORTED", "absent": [], "excuse": ""}\n'
+        % table.encode()
+    )
     other = forged(tmp_path / "season.bundle", tmp_path, {"voids.jsonl": void})
     assert f"voids.jsonl: {table} is not a void match of the schedule" in said_of(other, capsys)[1]
+
+
+WALK_OVERS = {
+    "round robin": {},
+    "knockout": {"format": "knockout"},
+    "swiss": {"format": "swiss", "rounds": 3},
+}
+
+
+@pytest.mark.parametrize("form", WALK_OVERS)
+def test_a_walk_over_is_recorded_verified_and_shown(tmp_path, capsys, form):
+    league = league_of(deals="none", **WALK_OVERS[form])
+    lost = miss_first_match(tmp_path, league)
+    played(tmp_path, league).close()
+    assert publish_season(tmp_path).digest
+    bundle = tmp_path / "season.bundle"
+    assert said_of(bundle, capsys)[0] == 0
+    rows = {row["player"]: row for row in json.loads((tmp_path / "standings.json").read_text())["rows"]}
+    absent = lost.bots[0]
+    assert (rows[absent]["walk_overs"], rows[lost.bots[1]]["walk_overs"]) == (1, 0)
+    assert "Walk-overs" in (tmp_path / "report.html").read_text()
+    for changes, expected in (
+        ({"absent": [lost.bots[1]]}, "standings.json" if form == "round robin" else ""),
+        ({"absent": ["bots/nobody/versions/1"]}, "was not missed by" if form == "round robin" else ""),
+        ({"excuse": "LIMIT"}, ""),
+    ):
+        line = changed(
+            files_in(bundle)["voids.jsonl"], lambda voids, to=changes: [void.update(to) for void in voids]
+        )
+        code, said = said_of(forged(bundle, tmp_path, {"voids.jsonl": line}), capsys)
+        assert (code, expected in said) == (1, True), said
+
+
+def miss_first_match(folder: Path, league: Any) -> Any:
+    """The first bot of the first match misses it twice."""
+    book = played(folder, league, most=0)
+    first = season_log.find_due_matches(schedule_of(league), book)[0]
+    for number, table in enumerate((first.id, f"{first.id}.2")):
+        book.append_void(Void(table, f"matches/v{number}", "TOO_FEW_SAT", first.bots[:1]))
+    book.close()
+    return first
+
+
+def test_an_annulled_walk_over_is_played_again_and_its_reason_is_published(tmp_path, capsys):
+    league = league_of(deals="none", format="knockout")
+    lost = miss_first_match(tmp_path, league)
+    command = ["league", "annul", lost.id, str(tmp_path), "--why", "the hall had no network"]
+    assert main(command) == 0
+    assert main(command) == 2
+    assert "no match is lost by walk-over" in capsys.readouterr().err
+    book = played(tmp_path, league)
+    book.close()
+    assert f"{lost.id}.3" in book.season.results
+    assert publish_season(tmp_path).digest
+    assert said_of(tmp_path / "season.bundle", capsys)[0] == 0
+    voids = [json.loads(line) for line in files_in(tmp_path / "season.bundle")["voids.jsonl"].splitlines()]
+    assert {void["excuse"] for void in voids} == {"annulled: the hall had no network"}
+
+
+def test_a_walk_over_on_which_a_later_round_rests_is_not_annulled(tmp_path, capsys):
+    league = league_of(deals="none", format="knockout")
+    lost = miss_first_match(tmp_path, league)
+    played(tmp_path, league).close()
+    assert main(["league", "annul", lost.id, str(tmp_path), "--why", "late"]) == 2
+    assert "a later round was drawn" in capsys.readouterr().err
 
 
 def test_a_test_has_no_size_that_overflows(tmp_path, capsys):

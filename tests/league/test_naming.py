@@ -25,7 +25,7 @@ def won(match: ScheduledMatch, called: str = "") -> LoggedResult:
 def test_a_match_with_cards_of_its_own_is_found_too():
     first, second = SEMIFINALS
     results = [won(first), won(second, id_without_deal(second.id))]
-    so_far = so_far_of(LEAGUE, CUP, results, ())
+    so_far = so_far_of(LEAGUE, CUP, results, {})
     assert list(so_far.results) == [first.id, second.id]
     assert [match.bots for match in CUP.due_matches(so_far)] != [match.bots for match in SEMIFINALS]
 
@@ -33,7 +33,7 @@ def test_a_match_with_cards_of_its_own_is_found_too():
 def test_a_match_that_was_given_up_lets_the_bracket_go_on():
     first, second = SEMIFINALS
     attempts = [second.id, f"{second.id}.2", f"{second.id}.3"]
-    so_far = so_far_of(LEAGUE, CUP, [won(first)], {name_of(each) for each in attempts})
+    so_far = so_far_of(LEAGUE, CUP, [won(first)], {name_of(each): None for each in attempts})
     assert set(so_far.voids) == set(attempts)
     (final,) = CUP.due_matches(so_far)
     assert final.round == 2
@@ -41,5 +41,5 @@ def test_a_match_that_was_given_up_lets_the_bracket_go_on():
 
 def test_a_match_outside_the_schedule_keeps_its_name():
     stray = LoggedResult(1, "matches/stray", SEMIFINALS[0].bots, (9, 1), (1, 2), ("COMPLETED",) * 2)
-    so_far = so_far_of(LEAGUE, CUP, [stray], {"matches/void"})
+    so_far = so_far_of(LEAGUE, CUP, [stray], {"matches/void": None})
     assert (dict(so_far.results), so_far.voids) == ({"matches/stray": stray}, {"matches/void"})

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from seasons.one_season import NAME, league_of
 
 from seatwise.errors import WrongStateError
+from seatwise.v1.match_pb2 import Match
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.league import runner as runner_module
 from seatwise_server.league import season_log
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
-from seatwise_server.league.settings import Trial
+from seatwise_server.league.settings import Entrant, Trial
 
 
 class Server:
@@ -77,3 +81,53 @@ async def test_a_deal_that_others_will_play_yet_stays_open(tmp_path):
     assert not await runner.run()
     book.close()
     assert (server.closed, len(book.season.records)) == ([], 2)
+
+
+class Dodged(Server):
+    """The first entrant attends and sits down in no match; the others win, the later the stronger."""
+
+    def __init__(self, absent: str, excuse: str = "") -> None:
+        super().__init__()
+        self.absent, self.excuse = absent, excuse
+        self.created: list[tuple[float, tuple[str, ...]]] = []
+
+    async def create_match(self, _game: str, bots: tuple[str, ...], *_: object) -> Match:
+        self.created.append((time.time(), bots))
+        match = Match(name=f"matches/m{len(self.created)}", bots=bots, end_time=Timestamp(seconds=1))
+        if self.absent in bots:
+            match.state, match.void_reason = Match.STATE_VOIDED, "TOO_FEW_SAT"
+            match.absent_seats.append(bots.index(self.absent))
+            match.absence_excuse = self.excuse
+            return match
+        match.state = Match.STATE_FINISHED
+        order = sorted(bots)
+        match.result.points.extend(order.index(bot) for bot in bots)
+        match.result.ranks.extend(len(bots) - order.index(bot) for bot in bots)
+        match.result.endings.extend([1] * len(bots))
+        return match
+
+    async def get_record(self, _: str) -> str:
+        return "{}"
+
+
+async def test_a_match_that_a_bot_misses_is_repeated_at_the_end_of_the_round_and_then_lost(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(runner_module, "REPEAT_AFTER_S", 0.5)
+    entrants = tuple(Entrant(f"e{n}", f"bots/e{n}/versions/1") for n in range(4))
+    league = league_of(entrants=entrants, format="knockout", deals="none")
+    book = season_log.open_season_log(tmp_path, league, NAME)
+    server: Any = Dodged(league.players[0])
+    players: Any = SimpleNamespace(note_completed=lambda _: None, give_up=give_up_nobody)
+    schedule = schedule_of(league)
+    assert await Runner(league, schedule, book, server, players, tables=2).run()
+    book.close()
+    met = [{bot.split("/")[1] for bot in bots} for _, bots in server.created]
+    assert [{"e0", "e3"}, {"e0", "e3"}, {"e2", "e3"}] == [each for each in met if each != {"e1", "e2"}]
+    assert met[-2:] == [{"e0", "e3"}, {"e2", "e3"}], "the repeat comes at the end of the round"
+    assert server.created[-2][0] >= book.season.voids[0].at_s + 0.5
+    assert schedule.final_order(book.season.so_far)[0] == ("bots/e3/versions/1",)
+
+
+async def give_up_nobody(_players: object, _why: str) -> None:
+    """The runner starts none of them."""

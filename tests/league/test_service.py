@@ -126,7 +126,7 @@ async def test_byes_and_brackets_are_in_the_table_as_who_runs_the_league_has_the
     await admin.create_league(name, settings)
     season = await played_out(house, admin, name, settings, bots)
     shown = (await admin.list_league_standings(name)).standings
-    rows = standings_of(League.from_json(json.loads(settings)), season.results, season.voids)["rows"]
+    rows = standings_of(League.from_json(json.loads(settings)), season)["rows"]
     assert [(row["rank"], row["player"]) for row in rows] == [(line.place, line.bot) for line in shown]
     for key in ("matches", "points", "score", "wins", "byes", "forfeits", "resigned"):
         assert [row[key] for row in rows] == [getattr(line, key) for line in shown], key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,6 +100,15 @@ def test_with_fewer_than_two_seats_taken_the_match_is_void() -> None:
     assert kinds(desk.journal) == ["sat", "forfeited", "forfeited", "voided"]
     assert desk.match.position.end == Voided(seq=4, at_ms=5000, reason=VoidReason.TOO_FEW_SAT)
     assert desk.match.is_over
+
+
+def test_a_match_of_a_league_begins_only_when_all_sit() -> None:
+    desk = Desk(seats=3)
+    desk.setup = desk.match.setup = replace(desk.setup, competition="leagues/cup")
+    desk.sit(0, 1)
+    desk.now = 5000
+    desk.tick()
+    assert desk.match.position.end == Voided(seq=4, at_ms=5000, reason=VoidReason.TOO_FEW_SAT)
 
 
 def test_a_seat_that_comes_after_the_deal_sees_the_table_but_stays_forfeited() -> None:

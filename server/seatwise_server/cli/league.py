@@ -40,6 +40,8 @@ def configure(parser: ArgumentParser) -> None:
     )
     text = "readmit an entrant that was given up; its results stay, and the next run starts it again"
     _configure_reinstate(_add_verb(verbs, "reinstate", text))
+    text = "annul a walk-over, for example after a fault of the network; the next run plays the match again"
+    _configure_annul(_add_verb(verbs, "annul", text))
     text = "find bots whose moves give more to one bot than to the rest of the table"
     _configure_gifts(_add_verb(verbs, "gifts", text))
 
@@ -62,6 +64,10 @@ def _configure_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--results", type=parse_results, default=DEFAULT_RESULTS, metavar="FOLDER",
         help="folder for everything that the league writes (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--stop-at-walk-over", action="store_true",
+        help="let open matches end and stop when a match is lost by walk-over, so that you can annul it in time",
     )  # fmt: skip
     add_security_arguments(parser)
     _add_table(parser)
@@ -86,6 +92,14 @@ def _configure_reinstate(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--why", required=True, metavar="TEXT", help="how the cause was repaired; this text is published"
     )
+    _add_results(parser)
+
+
+def _configure_annul(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "table", metavar="MATCH", help="its id in the schedule, as in r1-t2; the page names it"
+    )
+    parser.add_argument("--why", required=True, metavar="TEXT", help="the reason; this text is published")
     _add_results(parser)
 
 
@@ -126,7 +140,10 @@ def _run_league(args: Namespace) -> int:
             where = season.LeagueServer(
                 args.address or "", _read_token(args), decks_of_ours, security_of(args)
             )
-            played = asyncio.run(season.play_league(league, Path(args.results), where, screen))
+            playing = season.play_league(
+                league, Path(args.results), where, screen, stops_at_walk_over=args.stop_at_walk_over
+            )
+            played = asyncio.run(playing)
     except TemporaryError as error:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
@@ -157,10 +174,18 @@ def _report_season(args: Namespace) -> int:
 
 
 def _reinstate_entrant(args: Namespace) -> int:
-    from seatwise_server.league.reinstating import reinstate_entrant
+    from seatwise_server.league.rulings import reinstate_entrant
 
     reinstate_entrant(Path(args.results), args.entrant, args.why)
     print(f"The next `seatwise league run` starts {args.entrant} again; its lost matches stay lost")
+    return 0
+
+
+def _annul_walk_over(args: Namespace) -> int:
+    from seatwise_server.league.rulings import annul_walk_over
+
+    annul_walk_over(Path(args.results), args.table, args.why)
+    print(f"The next `seatwise league run` plays {args.table} again")
     return 0
 
 
@@ -223,6 +248,7 @@ _RUNS = {
     "run": _run_league,
     "report": _report_season,
     "reinstate": _reinstate_entrant,
+    "annul": _annul_walk_over,
     "gifts": _show_gifts,
 }
 

@@ -22,10 +22,7 @@ def write_season_bundle(folder: Path, league: League, season: Season, standings:
         files = {name: Path(drafts) / name for name in bundles.FILES}
         files["settings.json"].write_bytes(canonical_json(league.to_published_json()) + b"\n")
         _write_lines(files["results.jsonl"], (_result_line(table, season) for table in season.results))
-        _write_lines(
-            files["voids.jsonl"],
-            ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids),
-        )
+        _write_lines(files["voids.jsonl"], (void.to_json() for void in season.voids))
         _write_lines(files["entrants.jsonl"], map(entrant_change_line, season.entrant_changes))
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())

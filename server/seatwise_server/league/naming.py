@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
-from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar, attempt_ids
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.match_names import match_name_for
 
@@ -31,23 +31,34 @@ def deal_name(league: str, deal: str) -> str:
 
 
 def so_far_of(
-    league: str, schedule: Schedule, results: Iterable[LoggedResult], voids: Collection[str]
+    league: str,
+    schedule: Schedule,
+    results: Iterable[LoggedResult],
+    voids: Mapping[str, Sequence[str] | None],
 ) -> SoFar:
-    """Return the results and void matches by the ids of the schedule, from the server's log and the names of its
-    void matches.
+    """Return the results and void matches by the ids of the schedule, from the server's log and its void matches by name.
+
+    Each has the bots against which their absence is held, or `None` if it was void for another reason.
 
     A match keeps its name if it is not in the schedule, or if the format does not need its id.
     """
     by_match = {result.match: result for result in results}
     ids: dict[str, str] = {}
+    absences = {match: tuple(absent) for match, absent in voids.items() if absent is not None}
 
     def so_far() -> SoFar:
         played = {ids.get(match, match): result for match, result in by_match.items()}
-        return SoFar(played, {ids.get(match, match) for match in voids})
+        named = {ids.get(match, match): absent for match, absent in absences.items()}
+        return SoFar(played, {ids.get(match, match) for match in voids}, named)
 
     over = by_match.keys() | set(voids)
     if isinstance(schedule, Swiss):  # its ids are known beforehand, and a draw may take long
         ids |= _find_over(over, league, schedule.match_ids())
+    elif absences and not isinstance(
+        schedule, Knockout
+    ):  # a bot that misses two attempts of one match loses it
+        known = schedule.known_matches(SoFar())
+        ids |= _find_over(over, league, (each for match in known for each in attempt_ids(match.id)))
     while isinstance(schedule, Knockout) and (
         ended := _find_over(over - ids.keys(), league, (match.id for match in schedule.due_matches(so_far())))
     ):

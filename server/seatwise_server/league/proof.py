@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields
-from itertools import repeat
+from dataclasses import fields, replace
+from itertools import repeat, takewhile
 from typing import Any
 
 from seatwise.season import DRAWS, BadSeason, Bundle, check_keys, fault_at
 from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import (
-    MOST_ATTEMPTS,
+    MISSES_OF_WALK_OVER,
     RoundDraw,
     Schedule,
     ScheduledMatch,
     SoFar,
     attempt_ids,
+    follow_attempts,
 )
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.bundle import format_json
 from seatwise_server.league.par import par_of
 from seatwise_server.league.rules import LARGEST_TABLE, MOST_ROUNDS, is_repeat, schedule_of, started_by
+from seatwise_server.league.season_log import Season, Void
 from seatwise_server.league.settings import League, OtherVersion
 from seatwise_server.league.table import standings_of
 
@@ -34,7 +37,7 @@ VOIDS_FOR_A_RESULT, MOST_VOIDS = 3, 1_000
 Void matches have no record, so any number of them is quickly forged.
 """
 RESULT_KEYS = frozenset({"table", *(each.name for each in fields(LoggedResult))})
-VOID_KEYS = ("table", "match", "reason")
+VOID_KEYS = ("table", "match", "reason", "absent", "excuse")
 CHANGE_KEYS = ("player", "kind", "why", "results")
 DRAW_KEYS = frozenset(each.name for each in fields(RoundDraw))
 """The keys of a line of each file."""
@@ -45,14 +48,14 @@ def check_table(bundle: Bundle) -> None:
     league = _read_league(bundle)
     results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
-    voids = _read_voids(bundle, {result.match for result in results.values()})
-    _check_length(league, len(results) + len(voids) // MOST_ATTEMPTS)
+    season = Season("", results, _read_voids(bundle, {result.match for result in results.values()}))
+    _check_length(league, len(results) + len(season.voids) // MISSES_OF_WALK_OVER)
     schedule = _make_schedule(league)
-    draws = _read_draws(bundle, league, schedule)
-    _check_deals(bundle, _check_played(schedule, results, voids, draws), results)
-    _check_voids(schedule, results, voids)
+    season.draws = _read_draws(bundle, league, schedule)
+    _check_deals(bundle, _check_played(schedule, season.so_far), results)
+    _check_voids(schedule, season)
     _check_entrant_changes(league, bundle, len(results))
-    right = standings_of(league, results, voids)
+    right = standings_of(league, season.so_far)
     _check_standings(bundle.read_json("standings.json"), right)
 
 
@@ -75,7 +78,7 @@ def _make_schedule(league: League) -> Schedule:
 def _check_length(league: League, matches: int) -> None:
     """Check that the season is not too short for its settings, before the schedule is computed.
 
-    `matches` have a result or were given up, each of these after `MOST_ATTEMPTS` void attempts.
+    `matches` have a result, are lost by walk-over or were given up, each of these after `MISSES_OF_WALK_OVER` void attempts or more.
     A forged season may have any settings, and a long schedule takes long to compute. Each entrant plays at least
     one match, or sits out where a table is not full. Each round takes at least one match; in round robin and Swiss
     it takes as many as there are full tables.
@@ -99,26 +102,30 @@ def _is_cycle(league: League) -> bool:
     return league.format == "round-robin" and league.seats > 0
 
 
-def _read_voids(bundle: Bundle, counted: Collection[str]) -> set[str]:
-    """Return the tables of the void attempts. None of them is one of the `counted` matches."""
-    voids: set[str] = set()
+def _read_voids(bundle: Bundle, counted: Collection[str]) -> list[Void]:
+    """Return the void attempts. None of them is one of the `counted` matches."""
+    voids: dict[str, Void] = {}
     matches = set(counted)
     for number, void in enumerate(bundle.read_json_lines("voids.jsonl"), start=1):
-        table, match = _table_in(void, "voids.jsonl", number), void.get("match")
+        table = _table_in(void, "voids.jsonl", number)
         check_keys(void, VOID_KEYS, f"voids.jsonl: line {number}")
-        if not isinstance(match, str) or not isinstance(void.get("reason"), str):
-            raise fault_at("voids.jsonl", number, "match and reason must be texts")
+        try:
+            found = Void.from_json(void)
+        except KeyError as error:
+            raise fault_at("voids.jsonl", number, f"the key {error} is missing") from None
+        except ValueError as error:
+            raise fault_at("voids.jsonl", number, str(error)) from None
         if table in voids:
             raise fault_at("voids.jsonl", number, f"{table} was void already")
-        if match in matches:
-            raise fault_at("voids.jsonl", number, f"{match!r:.80} is another match of this season")
-        voids.add(table)
-        matches.add(match)
+        if found.match in matches:
+            raise fault_at("voids.jsonl", number, f"{found.match!r:.80} is another match of this season")
+        voids[table] = found
+        matches.add(found.match)
         if len(voids) > VOIDS_FOR_A_RESULT * len(counted) + MOST_VOIDS:
             raise BadSeason(
                 f"voids.jsonl: more than {len(voids) - 1} void matches, and {len(counted)} that count"
             )
-    return voids
+    return list(voids.values())
 
 
 def _table_in(line: Mapping[str, Any], file: str, number: int) -> str:
@@ -174,19 +181,15 @@ def _read_draws(bundle: Bundle, league: League, schedule: Schedule) -> dict[int,
     return draws
 
 
-def _check_played(
-    schedule: Schedule,
-    results: Mapping[str, LoggedResult],
-    voids: set[str],
-    draws: Mapping[int, RoundDraw],
-) -> dict[str, ScheduledMatch]:
+def _check_played(schedule: Schedule, season: SoFar) -> dict[str, ScheduledMatch]:
     """Follow the season in the order in which its matches were due: all of them were played, and no others.
 
     Returns the scheduled match of each result.
     """
-    known: dict[str, LoggedResult] = {}
+    results, known = season.results, dict[str, LoggedResult]()
+    so_far = replace(season, results=known)
     scheduled: dict[str, ScheduledMatch] = {}
-    while due := schedule.due_matches(SoFar(known, voids, draws=draws)):
+    while due := schedule.due_matches(so_far):
         played = [match for match in due if match.id in results]
         if not played:
             raise BadSeason(
@@ -195,7 +198,7 @@ def _check_played(
         for match in played:
             _check_match(match, results[match.id])
             known[match.id], scheduled[match.id] = results[match.id], match
-    if isinstance(schedule, Swiss) and (fault := schedule.find_draw_fault(SoFar(known, voids, draws=draws))):
+    if isinstance(schedule, Swiss) and (fault := schedule.find_draw_fault(so_far)):
         raise BadSeason(f"{DRAWS}: {fault}")
     under_way = {match.id: match for match in started_by(schedule, len(results))}
     for table, result in results.items():
@@ -204,17 +207,28 @@ def _check_played(
     return scheduled
 
 
-def _check_voids(schedule: Schedule, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
-    """Check that each void match was repeated until it counted, or was given up. A test may be decided before that."""
-    under_way = {match.id for match in started_by(schedule, MOST_ROUNDS)} if voids else set[str]()
-    for void in sorted(voids):
-        match = void.partition(".")[0]
-        attempts = attempt_ids(match)
-        place = attempts.index(void) if void in attempts else len(attempts)
-        is_settled = any(each in results for each in attempts[place + 1 :]) or set(attempts) <= voids
-        is_open = match in under_way and voids.issuperset(attempts[: place + 1])
-        if void in results or void not in attempts or not (is_settled or is_open):
-            raise BadSeason(f"voids.jsonl: {void} is not a void match of the schedule")
+def _check_voids(schedule: Schedule, season: Season) -> None:
+    """Check that each void attempt is one of a match of the schedule and of its bots, and that what it led to is settled.
+
+    A test may be decided before that.
+    """
+    if not season.voids:
+        return
+    so_far = season.so_far
+    goes_on = isinstance(schedule, Knockout)
+    bots = {match.id: match.bots for match in schedule.known_matches(so_far)}
+    under_way = {match.id.partition(".")[0] for match in started_by(schedule, MOST_ROUNDS)}
+    for void in sorted(season.voids, key=lambda void: void.table):
+        match = void.table.partition(".")[0]
+        attempts = list(takewhile(so_far.voids.__contains__, attempt_ids(match)))
+        found = follow_attempts(match, so_far, goes_on=goes_on)
+        is_settled = found.attempt is None or match in under_way or (found.absent and match in bots)
+        if match not in bots or void.table not in attempts or void.table in season.results or not is_settled:
+            raise BadSeason(f"voids.jsonl: {void.table} is not a void match of the schedule")
+        if strange := set(void.absent).difference(bots[match]):
+            raise BadSeason(
+                f"voids.jsonl: {void.table} was not missed by {min(strange)!r:.80}: its bots are others"
+            )
 
 
 def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None:

@@ -35,8 +35,7 @@ def publish_season(folder: Path) -> PublishedSeason:
     settings, complete = season_log.read_season(folder)
     league = league_in(folder, settings)
     season = complete.without_running_deals()
-    voids = {void.table for void in season.voids}
-    standings = standings_of(league, season.results, voids)
+    standings = standings_of(league, season.so_far)
     if withheld := len(complete.results) - len(season.results):
         standings |= {"withheld": withheld}
     _write(folder / "standings.json", format_json(standings))

@@ -8,6 +8,7 @@ that are over. So a run that is killed at any point can be started again.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from seatwise.codec.time_control import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, follow_attempts
 from seatwise_server.league.naming import deal_name, id_without_deal, request_id_of
 from seatwise_server.league.players import Players
 from seatwise_server.league.rules import is_repeat
@@ -36,6 +37,10 @@ FULL_RETRY_S = 1.0
 ABSENT_S = 20.0
 """Seconds that a match waits for local bots before they are restarted, because they do not attend."""
 TWICE = "did not sit down in a match, nor when it was repeated"
+REPEAT_AFTER_S = 60.0
+"""Seconds after which a match that bots missed is repeated, at the end of its round."""
+LOOK_S = 1.0
+"""Seconds between two looks whether a repeat can begin."""
 ABSENT_PATIENCE_S = 600.0
 """Seconds that a match waits for a bot that others run; then it is void."""
 
@@ -55,6 +60,8 @@ class Runner:
     """The most matches at once."""
     on_progress: Progress = lambda _: None
     patience_s: float = ABSENT_PATIENCE_S
+    stops_at_walk_over: bool = False
+    """Whether the run ends at a walk-over, so that the organiser can annul it before the next round is drawn."""
     is_stopping: bool = False
     played: int = 0
     """Matches that ended in this run."""
@@ -63,6 +70,8 @@ class Runner:
     waits_for: set[str] = field(default_factory=set)
     """Bots of other owners that do not attend."""
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _scheduled: dict[str, ScheduledMatch] = field(default_factory=dict)
+    """The matches that are open."""
     _busy: set[str] = field(default_factory=set)
     _waiting: list[ScheduledMatch] = field(default_factory=list)
     """Due matches that are not started. The schedule is asked again when the list is empty, and after a void match."""
@@ -81,8 +90,8 @@ class Runner:
             if result.match not in season.records:
                 self._unrecorded[result.deal].append(result.match)
         try:
-            while self._start_due():
-                await self._wait_for_one()
+            while self._start_due() or self._waiting:
+                await (self._wait_for_one() if self._open else asyncio.sleep(min(LOOK_S, REPEAT_AFTER_S)))
         finally:
             for task in self._open.values():
                 task.cancel()
@@ -96,7 +105,9 @@ class Runner:
 
     def _start_due(self) -> bool:
         """Start as many matches as there is room for, and return whether any is open."""
-        if not self._waiting and not self.is_stopping:
+        if self.is_stopping:
+            self._waiting.clear()
+        elif not self._waiting:
             self._waiting = [
                 match
                 for match in find_due_matches(self.schedule, self.season_log)
@@ -104,6 +115,7 @@ class Runner:
             ]
         while len(self._open) < self.tables and (match := self._next_match()) is not None:
             self._open[match.id] = asyncio.create_task(self._play_match(match))
+            self._scheduled[match.id] = match
             self._busy.update(match.bots)
         return bool(self._open)
 
@@ -115,12 +127,28 @@ class Runner:
         return None if place is None else self._waiting.pop(place)
 
     def _must_wait(self, match: ScheduledMatch) -> bool:
-        """Return whether a bot of the match is busy: bots that are restarted for each match play one at a time."""
-        return self.league.is_fresh and not self._busy.isdisjoint(match.bots)
+        """Return whether a bot of the match is busy, or bots missed it and its repeat is not due yet.
+
+        Bots that are restarted for each match play one at a time.
+        """
+        is_busy = self.league.is_fresh and not self._busy.isdisjoint(match.bots)
+        return is_busy or (is_repeat(match.id) and self._is_too_early(match))
+
+    def _is_too_early(self, match: ScheduledMatch) -> bool:
+        """Return whether a repeat waits for the end of its round, or for the time after the attempt that bots missed."""
+        first = match.id.partition(".")[0]
+        voids = [each for each in self.season_log.season.voids if each.table.partition(".")[0] == first]
+        if not any(each.absent or each.excuse for each in voids):
+            return False
+        others = (*self._waiting, *self._scheduled.values())
+        is_round_over = not any(each.round == match.round and not is_repeat(each.id) for each in others)
+        return not is_round_over or time.time() < max(each.at_s for each in voids) + REPEAT_AFTER_S
 
     async def _wait_for_one(self) -> None:
-        await asyncio.wait(self._open.values(), return_when=asyncio.FIRST_COMPLETED)
+        timeout = LOOK_S if self._waiting else None
+        await asyncio.wait(self._open.values(), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         for name in [name for name, task in self._open.items() if task.done()]:
+            del self._scheduled[name]
             self._open.pop(name).result()
 
     # One match
@@ -184,17 +212,22 @@ class Runner:
         self.waits_for |= others
         self.on_progress(self)
         if others and is_too_long:
-            await self.client.abort_match(match.name)
+            seats = [seat for seat, bot in enumerate(match.bots) if bot in others]
+            await self.client.abort_match(match.name, seats)
 
     # The outcome
 
     async def _write_down(self, scheduled: ScheduledMatch, match: Match) -> None:
         if match.state == Match.STATE_VOIDED:
             reason = ": ".join(filter(None, (match.void_reason, match.void_message)))
-            self.season_log.append_void(Void(scheduled.id, match.name, reason))
+            absent = tuple(match.bots[seat] for seat in match.absent_seats)
+            void = Void(scheduled.id, match.name, reason, absent, match.absence_excuse, int(time.time()))
+            self.season_log.append_void(void)
             self._waiting.clear()
-            if is_repeat(scheduled.id):
-                await self.players.give_up((match.bots[seat] for seat in match.absent_seats), TWICE)
+            lost = follow_attempts(scheduled.id.partition(".")[0], self.so_far).absent
+            if lost:
+                self.is_stopping |= self.stops_at_walk_over
+                await self.players.give_up(lost, TWICE)
             return
         result = logged_result_in(match, seq=len(self.season_log.season.results) + 1)
         self.season_log.append_result(scheduled.id, result)

@@ -63,8 +63,12 @@ class LeagueServer:
     """The options of TLS for connections to it."""
 
 
-async def play_league(league: League, results: Path, where: LeagueServer, screen: Screen) -> SeasonRun:
+async def play_league(
+    league: League, results: Path, where: LeagueServer, screen: Screen, *, stops_at_walk_over: bool = False
+) -> SeasonRun:
     """Play the matches that are left. Ctrl-C lets open matches end; a second one ends the run at once.
+
+    With `stops_at_walk_over` the run ends in the same way when a match is lost by walk-over.
 
     Raises `UsageError`, and `SeatwiseError` if the server refuses a call.
     """
@@ -94,7 +98,16 @@ async def play_league(league: League, results: Path, where: LeagueServer, screen
             Security.resolve_options(**where.security),
         )
         await stack.enter_async_context(players)
-        runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=screen.show)
+        runner = Runner(
+            league,
+            schedule,
+            book,
+            client.admin,
+            players,
+            tables,
+            screen.show,
+            stops_at_walk_over=stops_at_walk_over,
+        )
         with _ending_in_order(runner):
             return await _run_timed(runner)
 

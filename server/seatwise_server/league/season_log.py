@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -47,7 +47,14 @@ class Season:
     @property
     def so_far(self) -> SoFar:
         """The season as the schedule needs it."""
-        return SoFar(self.results, {void.table for void in self.voids}, draws=self.draws)
+        absences = {void.table: void.blamed for void in self.voids if void.absent or void.excuse}
+        return SoFar(self.results, {void.table for void in self.voids}, absences, self.draws)
+
+    def excuse_attempts(self, table: str, why: str) -> None:
+        """Hold the void attempts of this match against no bot."""
+        for place, void in enumerate(self.voids):
+            if void.table.partition(".")[0] == table and void.blamed:
+                self.voids[place] = replace(void, excuse=f"annulled: {why}")
 
     def without_running_deals(self) -> Season:
         """Return the season as it may be published: without results whose deals may yet be played.
@@ -74,6 +81,32 @@ class Void:
     table: str
     match: str
     reason: str
+    absent: tuple[str, ...] = ()
+    """The bots that did not sit down, if it is void for that reason."""
+    excuse: str = ""
+    """Why that is held against none of them: a fault of the server, or the organiser's reason for annulling the walk-over."""
+    at_s: int = 0
+    """When it was logged, in seconds since 1970."""
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """The bots against which their absence is held."""
+        return () if self.excuse else self.absent
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the published values, from which `from_json` makes the same again."""
+        return {"table": self.table, "match": self.match, "reason": self.reason,
+                "absent": list(self.absent), "excuse": self.excuse}  # fmt: skip
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Void:
+        """Return the void match of a line. Raises `ValueError` or `KeyError` if it is none."""
+        texts = [line[key] for key in ("table", "match", "reason", "excuse")]
+        absent = line["absent"]
+        if not isinstance(absent, list) or not all(isinstance(text, str) for text in (*texts, *absent)):
+            raise ValueError("match, reason and excuse must be texts, and absent a list of bots")
+        table, match, reason, excuse = texts
+        return cls(table, match, reason, tuple(absent), excuse, int(line.get("at_s", 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +135,13 @@ class SeasonLog:
 
     def append_void(self, void: Void) -> None:
         """Log a match that does not count."""
-        self._append_line({"kind": "void", "table": void.table, "match": void.match, "reason": void.reason})
+        self._append_line({"kind": "void", **void.to_json(), "at_s": void.at_s})
         self.season.voids.append(void)
+
+    def annul_walk_over(self, table: str, why: str) -> None:
+        """Log that nobody loses this match by walk-over: its attempts so far are held against no bot."""
+        self._append_line({"kind": "annulled", "table": table, "why": why})
+        self.season.excuse_attempts(table, why)
 
     def append_record(self, match: str, record: str) -> None:
         """Log the record of a match that counts."""
@@ -212,11 +250,8 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
     if not lines:
         file.truncate(whole)
         return _begin_season(file, league, new_name)
-    try:
-        check_versions(lines[0].get("settings", {}))
-    except OtherVersion as other:
-        raise UsageError(f"{log_path(folder)}: {other}") from None
     if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0].get("settings") != league.to_json():
+        _check_same_versions(folder, lines[0].get("settings", {}), league)
         raise UsageError(_explain_other_league(folder, lines[0], league))
     season = _replay_lines(lines, folder)
     if whole < len(text):  # the process died while it wrote a line, which was never acknowledged
@@ -277,7 +312,9 @@ def _add_line(season: Season, line: dict[str, Any], entrants: int) -> None:
         case "result":
             season.results[line["table"]] = LoggedResult.from_json(line)
         case "void":
-            season.voids.append(Void(line["table"], line["match"], line["reason"]))
+            season.voids.append(Void.from_json(line))
+        case "annulled":
+            season.excuse_attempts(line["table"], line["why"])
         case "record":
             season.records[line["match"]] = line["record"]
         case "draw":
@@ -305,6 +342,14 @@ def _make_line_error(folder: Path, number: int, what: str) -> UsageError:
     return UsageError(
         f"{log_path(folder)}: line {number} {what}. Restore the file from a copy, or choose another folder; it was not changed"
     )
+
+
+def _check_same_versions(folder: Path, settings: dict[str, Any], league: League) -> None:
+    try:
+        if settings.get("name") == league.name:
+            check_versions(settings)
+    except OtherVersion as other:
+        raise UsageError(f"{log_path(folder)}: {other}") from None
 
 
 def _explain_other_league(folder: Path, head: dict[str, Any], league: League) -> str:

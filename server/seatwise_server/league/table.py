@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.student_t import CONFIDENCE
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
-from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar, list_walk_overs
 from seatwise_server.competition.standings.ranking import StandingsRow, rank_entrants, standings_in_order
 from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
 from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
@@ -24,15 +24,13 @@ Row: TypeAlias = dict[str, Any]
 """The row of one entrant, as plain values."""
 
 
-def standings_of(
-    league: League, results: Mapping[str, LoggedResult], voids: Collection[str]
-) -> dict[str, Any]:
+def standings_of(league: League, so_far: SoFar) -> dict[str, Any]:
     """Return the published table as plain values, the same on every machine."""
-    schedule, so_far = schedule_of(league), SoFar(results, voids)
+    schedule = schedule_of(league)
     table: dict[str, Any] = {
         "league": league.name,
         "settings": league_digest(league),
-        "matches": len(results),
+        "matches": len(so_far.results),
         "tie_breaks": list(criteria_of(league)),
         "rows": rows_of(league, schedule, so_far),
     }
@@ -52,9 +50,10 @@ def league_digest(league: League) -> str:
 
 def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
     results, byes = so_far.results.values(), schedule.list_byes(so_far)
+    walk_overs = Counter(bot for absent in list_walk_overs(so_far).values() for bot in absent)
     if isinstance(schedule, Knockout):
-        return standings_in_order(results, schedule.final_order(so_far), byes)
-    return rank_entrants(results, league.players, criteria_of(league), byes, league.seed)
+        return standings_in_order(results, schedule.final_order(so_far), byes, walk_overs)
+    return rank_entrants(results, league.players, criteria_of(league), byes, league.seed, walk_overs)
 
 
 def _published_row(line: StandingsRow, name: str) -> Row:
@@ -69,6 +68,7 @@ def _published_row(line: StandingsRow, name: str) -> Row:
         "byes": line.byes,
         "forfeits": line.forfeits,
         "resigned": line.resigned,
+        "walk_overs": line.walk_overs,
     }
 
 
@@ -105,7 +105,7 @@ def _evidence_values(test: PointsTest, differences: Sequence[float]) -> dict[str
 # Texts for people
 
 LEAGUE_COLUMNS = {"matches": "matches", "points": "mean points", "score": "ahead of", "wins": "wins"}
-RARE = {"byes": "byes", "forfeits": "forfeits", "resigned": "resigned"}
+RARE = {"byes": "byes", "forfeits": "forfeits", "resigned": "resigned", "walk_overs": "walk-overs lost"}
 """Columns that are shown only if an entrant has a value other than 0."""
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise_server.counts import COUNTS
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
@@ -28,6 +29,8 @@ GATHER_S = 0.01
 MOST_PRESENT = 20_000
 """The most bots that attend at one lobby."""
 LOBBY_FULL_RETRY_AFTER_S = "5"
+FEWEST_LOST, LOST_AT_ONCE_S = 3, 2.0
+"""So many bots are lost at once, and at least half of all, if no fault of a bot is the reason."""
 MOST_QUEUES = 32
 """The most queues and ladders that a bot may name."""
 MOST_MATCHES = 1000
@@ -53,6 +56,8 @@ class Lobby:
         self._pairing = pairing
         self._owner_limits = owner_limits or OwnerLimits()
         self._has_broken_links = has_broken_links
+        self._lost: dict[str, float] = {}
+        """When the bots that were lost last have left."""
         """Whether this process has just stalled for so long that bots have dropped their connections."""
         self._present: dict[str, AttendanceStream] = {}
         self._leaving: set[asyncio.Task[None]] = set()
@@ -103,6 +108,7 @@ class Lobby:
         attendance.max_matches = min(attendance.max_matches, attendance.most_matches)
         older = self._present.get(bot)
         if older is None and len(self._present) >= MOST_PRESENT:
+            COUNTS.count_fault("LIMIT")
             full = f"{MOST_PRESENT} bots attend here; try again soon"
             raise Refusal("SERVER_FULL", full, retry_after=LOBBY_FULL_RETRY_AFTER_S)
         if older and older.arrival > attendance.arrival:
@@ -122,6 +128,7 @@ class Lobby:
             if self._present.get(bot) is attendance:
                 del self._present[bot]
                 by_itself = by_itself and not (attendance.was_ended_by_us or self._has_broken_links())
+                self._note_lost(bot)
                 await self._leave_shielded(attendance, by_itself)
 
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
@@ -167,6 +174,13 @@ class Lobby:
         if attendance.to_note:
             self._changed[attendance.bot].update(())
             self._news.set()
+
+    def _note_lost(self, bot: str) -> None:
+        """Counts a fault if many bots are lost at once: more likely a network than each of them."""
+        now = asyncio.get_running_loop().time()
+        self._lost = {each: at for each, at in self._lost.items() if now - at < LOST_AT_ONCE_S} | {bot: now}
+        if len(self._lost) >= max(FEWEST_LOST, len(self._present)):
+            COUNTS.count_fault("BOTS_LOST")
 
     async def _leave_shielded(self, attendance: AttendanceStream, by_itself: bool) -> None:
         """Removes the attendance even if the call is cancelled meanwhile, as gRPC does when a bot disconnects."""

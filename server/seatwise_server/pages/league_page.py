@@ -67,7 +67,8 @@ class LeaguePage:
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
         table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
         settings = League.from_json(json.loads(league.settings))
-        voids = [each.name for each in (await self._list_matches(name, match_pb2.Match.STATE_VOIDED)).matches]
+        voided = (await self._list_matches(name, match_pb2.Match.STATE_VOIDED)).matches
+        voids = {each.name: _blamed_bots(each) for each in voided}
         figures = await self._work_out_figures(name, settings, voids, (table.results, table.withheld))
         names = {entrant.player: entrant.name for entrant in settings.entrants}
         is_over = is_league_over(figures, table)
@@ -115,7 +116,7 @@ class LeaguePage:
         )
 
     async def _work_out_figures(
-        self, name: str, settings: League, voids: Sequence[str], counts: tuple[int, int]
+        self, name: str, settings: League, voids: Mapping[str, Sequence[str] | None], counts: tuple[int, int]
     ) -> LeagueFigures:
         """Returns the figures. It computes those of one league at a time, and only when there are new results."""
         async with self._turn:
@@ -154,7 +155,7 @@ def _logged_result(result: league_pb2.LeagueResult) -> LoggedResult:
 
 
 def _figures_of(
-    name: str, settings: League, results: Sequence[LoggedResult], voids: Sequence[str]
+    name: str, settings: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
 ) -> LeagueFigures:
     can_fit = 0 < len(results) <= MOST_FITTED
     return LeagueFigures(
@@ -272,3 +273,10 @@ def _cell_of(
         "share": cell.share,
         "url": f"/{league}/matches?{urlencode({'bot': bot, 'opponent': other})}",
     }
+
+
+def _blamed_bots(match: match_pb2.Match) -> Sequence[str] | None:
+    """Returns the bots against which it is held that they missed a void match; None if it was void for another reason."""
+    if match.absence_excuse:
+        return ()
+    return [match.bots[seat] for seat in match.absent_seats] or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
@@ -43,7 +43,7 @@ class LeagueSchedule:
 
 
 def plan_league(
-    name: str, settings: League, results: Sequence[LoggedResult], voids: Collection[str]
+    name: str, settings: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
 ) -> LeagueSchedule | None:
     """Returns the schedule of a league after these results and void matches; None if a page cannot draw it."""
     if len(settings.entrants) > MOST_DRAWN:
@@ -52,24 +52,26 @@ def plan_league(
         schedule = schedule_of(settings)
         so_far = so_far_of(name, schedule, results, voids)
         due = [
-            DueMatch(each.round, each.bots, _names_of(name, each.id))
+            DueMatch(each.round, each.bots, _names_of(name, each.id, voids))
             for each in schedule.due_matches(so_far)[:MOST_LOOKED_AT]
         ]
         counted = {result.match for result in results}
         left = tuple(each for each in due if not _is_settled(each, counted, voids))
-        verdict = (
-            describe_verdict(settings, standings_of(settings, so_far.results, so_far.voids))
-            if results
-            else ""
-        )
+        verdict = describe_verdict(settings, standings_of(settings, so_far)) if results else ""
         return LeagueSchedule(schedule.expected_matches(so_far), left, schedule.list_byes(so_far), verdict)
     except BadSchedule:
         return None
 
 
-def _names_of(league: str, match: str) -> tuple[str, ...]:
-    called = [each for attempt in attempt_ids(match) for each in (attempt, id_without_deal(attempt))]
-    return tuple(match_name_for(request_id_of(league, each)) for each in called)
+def _names_of(league: str, match: str, voids: Collection[str]) -> tuple[str, ...]:
+    """Returns the names of the match's attempts, up to the first that is not void."""
+    found: list[str] = []
+    for attempt in attempt_ids(match):
+        names = [match_name_for(request_id_of(league, each)) for each in (attempt, id_without_deal(attempt))]
+        found += names
+        if not voids or not set(names) & set(voids):
+            break
+    return tuple(found)
 
 
 def _is_settled(match: DueMatch, counted: Collection[str], voids: Collection[str]) -> bool:

@@ -16,7 +16,13 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.logged_results import decode_logged_result
 from seatwise_server.play.inbound import NotYourSeat
-from seatwise_server.play.no_shows import NO_MISSED_SEATS, MissedSeats, NoShowNotes, find_missed_seats
+from seatwise_server.play.no_shows import (
+    NO_MISSED_SEATS,
+    LeagueAbsences,
+    MissedSeats,
+    NoShowNotes,
+    find_missed_seats,
+)
 from seatwise_server.play.result_messages import encode_match_ended
 from seatwise_server.store import EndedMatch, Store
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -103,6 +109,8 @@ class Delivery:
         return True
 
     async def _note_absence(self, setup: Setup, end: MatchEnd) -> None:
+        if end.message.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):
+            await LeagueAbsences(self.store).complete_end(setup, end.message, end.absence)
         if not setup.competition.startswith(LADDER_PREFIX):
             await NoShowNotes(self.store).note_absence(setup, end.absence)
         elif end.message.absent_seats and not end.absence.is_excused:
@@ -132,15 +140,17 @@ class Delivery:
         queue back.
         """
         if end.void_reason and setup.competition:
-            await self._note_void(setup)
+            await self._note_void(setup, end)
         await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
         if end.absent_seats:
             await NoShowNotes(self.store).requeue_partners(setup, end.absent_seats)
 
-    async def _note_void(self, setup: Setup) -> None:
+    async def _note_void(self, setup: Setup, end: pb.MatchEnded) -> None:
         """Notes a void match for a league, which plays it again."""
         if not setup.competition.startswith(LADDER_PREFIX):
-            await self.store.leagues.note_void(setup.competition, setup.match)
+            absent = [setup.bots[seat] for seat in end.absent_seats]
+            blamed = [] if end.absence_excuse else absent or None
+            await self.store.leagues.note_void(setup.competition, setup.match, blamed)
 
 
 def _ended_match(setup: Setup, end: pb.MatchEnded, keep_s: int) -> EndedMatch:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
+from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import Dealt, Sat, TakenOver, decode_entry
 from seatwise_referee.setup import Setup
 from seatwise_server.counts import COUNTS
 from seatwise_server.store import MatchMeta, NoShow, Store
+from seatwise_server.store.errors import StoreUnavailable
 
 log = structlog.get_logger()
+
+ABSENT_BOTS = "absent: "
+"""Begins the reason of an abort that names the bots for which a match has waited in vain."""
+FAULT_BEAT_S = 1.0
+"""The time between two looks for faults of a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,79 @@ class NoShowNotes:
             room = await self.store.seats.free_places(partners, meta.queue)
             places = [meta.waited_since[bot] for bot, free in zip(partners, room, strict=True) if free]
             await self.store.queues.return_all(meta.queue, places)
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueAbsences:
+    """Says of void matches of leagues which bots missed them, and whether a fault of the server excuses that."""
+
+    store: Store
+
+    async def complete_end(self, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> None:
+        """Adds the absent seats and the excuse to the end of a void match. Repeatable."""
+        if end.void_reason == VoidReason.ABORTED and not end.absent_seats:
+            end.absent_seats.extend(await self._seats_named_in_abort(setup))
+        if end.void_reason == VoidReason.BOT_NOT_TOLD:
+            end.absence_excuse = "NOT_TOLD"
+        elif end.absent_seats:
+            end.absence_excuse = await self._find_excuse(setup, end, absence)
+
+    async def _seats_named_in_abort(self, setup: Setup) -> list[int]:
+        meta = await self.store.matches.get_meta(setup.match)
+        why = meta.fields.get("abort", b"").decode() if meta else ""
+        named = why.removeprefix(ABSENT_BOTS).split() if why.startswith(ABSENT_BOTS) else []
+        return [seat for seat, bot in enumerate(setup.bots) if bot in named]
+
+    async def _find_excuse(self, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> str:
+        if absence.is_excused:
+            return "TAKEOVER"
+        absent = [(setup.bots[seat], seat) for seat in end.absent_seats]
+        is_told = end.void_reason != VoidReason.TOO_FEW_SAT or all(
+            await self.store.no_shows.read_who_knew(setup.match, absent)
+        )
+        if not is_told:
+            return "NOT_TOLD"
+        await asyncio.sleep(2 * FAULT_BEAT_S)  # by then every process that runs has noted what it has seen
+        return await self.store.no_shows.recent_fault()
+
+
+class FaultWatch:
+    """Notes in the store what this process sees of its own faults that may keep bots from their seats."""
+
+    def __init__(self, store: Store, most_descriptors: int, has_broken_links: Callable[[], bool]) -> None:
+        self._store = store
+        self._most_descriptors = most_descriptors
+        self._has_broken_links = has_broken_links
+        self._seen = COUNTS.faults.total()
+        self._fault = "RESTART"
+
+    async def watch_faults(self) -> None:
+        """Looks every second, and first notes that the process has started. Runs until cancelled."""
+        while True:
+            with suppress(StoreUnavailable):
+                if self._fault:
+                    await self._store.no_shows.note_fault(self._fault)
+                self._fault = ""
+            await asyncio.sleep(FAULT_BEAT_S)
+            self._fault = self._find_fault() or self._fault
+
+    def _find_fault(self) -> str:
+        total, seen = COUNTS.faults.total(), self._seen
+        self._seen = total
+        if total > seen:
+            return COUNTS.last_fault
+        if self._has_broken_links():
+            return "STALL"
+        return "DESCRIPTORS" if self._lacks_descriptors() else ""
+
+    def _lacks_descriptors(self) -> bool:
+        """Whether no further connection is accepted: the number of a new descriptor is the lowest that is free."""
+        try:
+            descriptor = os.open(os.devnull, os.O_RDONLY)
+        except OSError:
+            return True
+        os.close(descriptor)
+        return descriptor >= self._most_descriptors
 
 
 def _partners(setup: Setup, meta: MatchMeta, absent: Sequence[int]) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from seatwise_server.counts import COUNTS
 from seatwise_server.play.play_stream import PING_S, PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.refusal import Refusal
@@ -38,6 +39,7 @@ class PlayStreams:
         """
         other = self._streams.get(stream.bot)
         if other is None and len(self._streams) >= MOST_STREAMS:
+            COUNTS.count_fault("LIMIT")
             raise Refusal(
                 "SERVER_FULL", f"{MOST_STREAMS} bots are connected here; try again soon", retry_after="5"
             )

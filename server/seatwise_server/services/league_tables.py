@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -69,7 +69,7 @@ class LeagueTables:
         return await self._store.sets.running_among(table.running) == table.running
 
     async def _work_out_table(
-        self, meta: LeagueMeta, voids: Collection[str], *, is_complete: bool
+        self, meta: LeagueMeta, voids: Mapping[str, Sequence[str] | None], *, is_complete: bool
     ) -> ShownLeague:
         league, results = league_of(meta), await self._read_results(meta.name)
         running = frozenset[str]() if is_complete else await self._withheld.running_sets(results)
@@ -93,7 +93,7 @@ def league_of(meta: LeagueMeta) -> League:
 
 
 def _table_rows(
-    name: str, league: League, results: Sequence[LoggedResult], voids: Collection[str]
+    name: str, league: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
 ) -> list[Row]:
     """Returns the same rows that the league's runner computes."""
     schedule = schedule_of(league)

@@ -14,6 +14,7 @@ from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.match_names import match_name_for, new_match_name
+from seatwise_server.play.no_shows import ABSENT_BOTS
 from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
@@ -121,7 +122,10 @@ class MatchService:
         """See match_service.proto."""
         match = await self._get_message(request.name)
         if not match.HasField("end_time"):
-            await self._aborting.abort_match(request.name)
+            absent = [match.bots[seat] for seat in request.absent_seats if 0 <= seat < len(match.bots)]
+            await self._aborting.abort_match(
+                request.name, f"{ABSENT_BOTS}{' '.join(absent)}" if absent else ""
+            )
         return pb.AbortMatchResponse(match=match)
 
     async def get_deal_set(self, caller: Caller, request: pb.GetDealSetRequest) -> pb.GetDealSetResponse:

@@ -73,6 +73,9 @@ MATCH_SETS = "seatwise:{matches}:by:"
 MATCH_SETS_VERSION = "seatwise:{matches}:sets-version"
 """The version of the sets that was built last; absent if none was built."""
 
+LAST_FAULT = "seatwise:{faults}:last"
+"""The kind of the last fault of a process that may have kept bots from their seats, for a minute."""
+
 JOB_STREAM = "seatwise:{jobs}:stream"
 """The stream of jobs of matches of our own games."""
 
@@ -273,6 +276,11 @@ def results_places(competition: str) -> str:
 def league_settings(name: str) -> str:
     """Hash of a league's settings."""
     return _of(name, "league")
+
+
+def league_absences(name: str) -> str:
+    """Hash of the league's matches that were void because bots missed them: the bots against which that is held."""
+    return _of(name, "absences")
 
 
 def league_voids(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatwise_server.store import keys
@@ -40,13 +41,22 @@ class Leagues:
         )
         return None if settings is None else LeagueMeta(name, settings, int(create_us))
 
-    async def note_void(self, name: str, match: str) -> None:
-        """Notes that a match of the league is void and does not count. Repeatable."""
+    async def note_void(self, name: str, match: str, blamed: Sequence[str] | None = None) -> None:
+        """Notes that a match of the league is void and does not count. Repeatable.
+
+        `blamed` are the bots against which it is held that they missed it; None if it was void for another reason.
+        """
+        if blamed is not None:
+            await call(self._client, "HSET", keys.league_absences(name), match, " ".join(blamed))
         await call(self._client, "SADD", keys.league_voids(name), match)
 
-    async def void_matches(self, name: str) -> set[str]:
-        """Returns the league's void matches; empty if there are none."""
-        return {match.decode() for match in await call(self._client, "SMEMBERS", keys.league_voids(name))}
+    async def void_matches(self, name: str) -> dict[str, list[str] | None]:
+        """Returns the league's void matches, each with the bots against which it is held that they missed it."""
+        voids = await call(self._client, "SMEMBERS", keys.league_voids(name))
+        blamed = await call(self._client, "HGETALL", keys.league_absences(name)) if voids else {}
+        return {
+            match.decode(): blamed[match].decode().split() if match in blamed else None for match in voids
+        }
 
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
         """Returns the leagues after that name, in the order of their names."""

@@ -35,6 +35,8 @@ MOST_REMEMBERED = 2
 PAUSE_MS = 10 * MINUTE_MS
 """The first time off the queues. It doubles each time, until a day has passed since the last one."""
 LONGEST_PAUSE_MS = DAY_MS
+FAULT_KEPT_MS = MINUTE_MS
+"""A fault excuses for so long bots that do not sit down: they may have to connect again."""
 NO_SHOWS_KEPT_MS = 2 * DAY_MS
 """How long after the last change everything is forgotten."""
 
@@ -171,6 +173,15 @@ class NoShows:
             return None
         until_ms, matches = found
         return OffQueues(int(until_ms), tuple(matches.decode().split(" ")))
+
+    async def note_fault(self, kind: str) -> None:
+        """Notes that a process had a fault that may keep bots from their seats."""
+        await call(self._client, "SET", keys.LAST_FAULT, kind, "PX", FAULT_KEPT_MS)
+
+    async def recent_fault(self) -> str:
+        """Returns the kind of the last fault of any process in the last `FAULT_KEPT_MS`; "" if there was none."""
+        found: bytes | None = await call(self._client, "GET", keys.LAST_FAULT)
+        return found.decode() if found else ""
 
     async def forgive(self, bot: str) -> bool:
         """Forgets all no-shows of the bot, and lets it back onto the queues; returns False if there are none."""

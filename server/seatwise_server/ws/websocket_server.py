@@ -14,6 +14,7 @@ from picows import WSUpgradeRequest, WSUpgradeResponse, WSUpgradeResponseWithLis
 from picows.picows import WSAutoPingStrategy, WSProtocol  # type: ignore[attr-defined]
 
 from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.counts import COUNTS
 from seatwise_server.refusal import Refusal
 from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 from seatwise_server.tls.ssl_contexts import ServerContexts
@@ -104,6 +105,7 @@ class WebSocketServer:
                 arrival = note_arrival_of_stream()
                 self._connections.start_task(self._serve_connection(connection, address, arrival))
             else:
+                COUNTS.count_fault("LIMIT")
                 connection.close()
             await asyncio.sleep(0)  # others have their turn even when many connect
 

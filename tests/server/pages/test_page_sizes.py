@@ -176,7 +176,7 @@ def league_calls(count: int, results: int, **changes: Any) -> AnsweredCalls:
     players = BOTS[:count]
     entrants = tuple(Entrant(f"Team {DRAWN.randrange(10**6)} of the spring", player) for player in players)
     settings = league_of(entrants=entrants, **{"deals": "none"} | changes)
-    planned = plan_league("leagues/spring", settings, (), ()) if count < 9 else None
+    planned = plan_league("leagues/spring", settings, (), {}) if count < 9 else None
     due = [(each.names[0], each.bots) for each in planned.due] if planned else []
     more = islice(cycle(combinations(players, 2)), max(0, results - len(due)))
     pairs = [*due, *((match_id(), each) for each in more)]

@@ -321,11 +321,11 @@ async def test_a_league_has_a_verdict_and_cells_that_lead_to_its_matches(http_ho
 async def test_the_schedule_shows_what_comes_next_and_keeps_what_is_withheld() -> None:
     entrants = tuple(Entrant(f"e{number}", f"bots/e{number}/versions/1") for number in range(4))
     settings = league_of(entrants=entrants, format="round-robin", seats=2, deals="none")
-    planned = plan_league("leagues/x", settings, [], [])
+    planned = plan_league("leagues/x", settings, [], {})
     assert planned
     first, second, third = (each.names[0] for each in planned.due[:3])
     result = LoggedResult(1, first, planned.due[0].bots, (1, 0), (1, 2), (Ending.COMPLETED,) * 2)
-    after = plan_league("leagues/x", settings, [result], [])
+    after = plan_league("leagues/x", settings, [result], {})
     assert after
     assert [each.names[0] for each in after.due] == [each.names[0] for each in planned.due[1:]]
     rows = schedule_rows(LeagueFigures({}, None, after, frozenset({second})), [third])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +14,13 @@ from matches.one_match import Desk
 from matches.set_scenes import desk
 from redis.asyncio import Redis
 
+from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical_json, encode_entry
+from seatwise_server.counts import COUNTS
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.match_claims import MatchClaims
-from seatwise_server.play.no_shows import MissedSeats
+from seatwise_server.play.no_shows import ABSENT_BOTS, FaultWatch, MissedSeats
 from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import AppendResult, Attendance, Flusher, Job, SeatOf, Store, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
@@ -190,10 +194,10 @@ async def test_a_void_match_never_counts(store: Store) -> None:
     await check_all_is_done(store, it, count=0)
 
 
-def unseated_desk() -> Desk:
-    """A match of a ladder that is void because the first of its bots did not sit down."""
+def unseated_desk(competition: str = LADDER) -> Desk:
+    """A match that is void because the first of its bots did not sit down."""
     it = desk(1, size=1)
-    it.setup = replace(it.setup, competition=LADDER)
+    it.setup = replace(it.setup, competition=competition)
     it.match.setup = it.setup
     it.sit(1)
     it.now = it.setup.time_control.setup_ms
@@ -201,9 +205,9 @@ def unseated_desk() -> Desk:
     return it
 
 
-async def unseated(store: Store) -> tuple[Desk, MatchEnd, int]:
+async def unseated(store: Store, competition: str = LADDER) -> tuple[Desk, MatchEnd, int]:
     """Such a match, whose first bot attends and was offered its seat; and its end and its epoch."""
-    it = unseated_desk()
+    it = unseated_desk(competition)
     bot = it.setup.bots[0]
     await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, (LADDER,)), 60_000)
     await store.seats.reserve_all(it.setup.match, [(bot, 0)])
@@ -278,3 +282,66 @@ async def test_a_bot_that_never_sat_in_a_void_match_is_noted_once(store: Store) 
     [event] = await store.ladders.read_events(LADDER)
     assert (event.absent, event.match, event.at) == ((it.setup.bots[0],), it.setup.match, 0)
     assert await store.results.count_results(LADDER) == 0
+
+
+async def fill_limit(store: Store, _: str) -> None:
+    """Somebody fills a limit of connections."""
+    COUNTS.count_fault("LIMIT")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await watch_for(store).watch_faults()
+
+
+def watch_for(store: Store) -> FaultWatch:
+    """Looks for faults of a process that has run for a while."""
+    watch = FaultWatch(store, 10**6, lambda: False)
+    watch._fault, watch._seen = "", watch._seen - 1
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("is_told", "after", "excuse"),
+    [
+        (True, None, ""),
+        (True, leave, ""),
+        (False, None, "NOT_TOLD"),
+        (True, lose_lobby, "NOT_TOLD"),
+        (True, fill_limit, "LIMIT"),
+    ],
+)
+async def test_a_league_is_told_who_missed_a_match_and_what_excuses_that(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    is_told: bool,
+    after: Callable[[Store, str], Awaitable[None]] | None,
+    excuse: str,
+) -> None:
+    monkeypatch.setattr("seatwise_server.play.no_shows.FAULT_BEAT_S", 0.01)
+    it, end, epoch = await unseated(store, "leagues/cup")
+    bot = it.setup.bots[0]
+    if is_told:
+        assert await store.no_shows.note_told(bot, [SeatOf(it.setup.match, 0)]) == 1
+    if after:
+        await after(store, bot)
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
+    assert (list(end.message.absent_seats), end.message.absence_excuse) == ([0], excuse)
+    assert await store.leagues.void_matches("leagues/cup") == {it.setup.match: [] if excuse else [bot]}
+
+
+async def test_a_referee_that_died_in_the_set_up_excuses_the_absent_of_a_league(store: Store) -> None:
+    it, end, epoch = await unseated(store, "leagues/cup")
+    excused = replace(end, absence=MissedSeats(end.absence.seats, is_excused=True))
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", excused)
+    assert excused.message.absence_excuse == "TAKEOVER"
+
+
+async def test_an_organiser_who_gives_up_waiting_names_the_absent(store: Store) -> None:
+    it = desk(1, size=1)
+    it.setup = it.match.setup = replace(it.setup, competition="leagues/cup")
+    it.do(it.match.void_match(VoidReason.ABORTED, it.now))
+    await store.matches.create_match(it.setup.match, {"setup": canonical_json(it.setup.to_json())})
+    await store.matches.ask_abort(it.setup.match, f"{ABSENT_BOTS}{it.setup.bots[1]}")
+    epoch = await store.journal.claim_match(it.setup.match, "a", 0)
+    end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
+    assert list(end.message.absent_seats) == [1]

@@ -134,7 +134,7 @@ async def bundle_of(
 
 def checked_bundle(folder: Path, league: League, season: Season) -> tuple[str, bytes]:
     folder.mkdir()
-    digest = write_season_bundle(folder, league, season, standings_of(league, season.results, ()))
+    digest = write_season_bundle(folder, league, season, standings_of(league, season.so_far))
     with open_bundle(folder / BUNDLE) as bundle:
         checked = check_season(bundle, digest)
         assert (checked.records, checked.has_table, checked.digest) == (len(season.results), True, digest)

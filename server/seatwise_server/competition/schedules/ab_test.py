@@ -18,6 +18,7 @@ from seatwise_server.competition.schedules.schedule import (
     SoFar,
     check_entrants,
     find_results,
+    follow_attempts,
     unsettled_matches,
 )
 from seatwise_server.competition.standings.scoring import table_scores
@@ -60,6 +61,10 @@ class ABTest:
                 break
         return tuple(due)
 
+    def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:  # noqa: ARG002 - it is a `Schedule`
+        """Return the matches of all units that there can be. See `Schedule`."""
+        return tuple(match for unit in self._all_units() for match in unit)
+
     def expected_matches(self, so_far: SoFar) -> int:
         """Return the most matches that there can be. The number that an early verdict saves cannot be known before."""
         return self.most_units * len(self._build_unit(1)) if self.due_matches(so_far) else len(so_far.results)
@@ -69,13 +74,20 @@ class ABTest:
         return ()
 
     def unit_differences(self, so_far: SoFar) -> tuple[float, ...]:
-        """Return A's points minus B's by unit, up to the first open unit. A unit with a match that was given up is left out."""
-        found = []
+        """Return A's points minus B's by unit, up to the first open unit. A unit with a match that was given up is left out.
+
+        A unit of which one bot lost a match by walk-over counts against that bot, by the largest difference of an earlier unit.
+        """
+        found: list[float] = []
         for unit in self._settled_units(so_far):
             results = find_results(unit, so_far)
+            absent = {bot for match in unit for bot in follow_attempts(match.id, so_far).absent}
             if len(results) == len(unit):
                 means = table_scores(results)
                 found.append(means[self.a].points - means[self.b].points)
+            elif len(absent) == 1:
+                most = max(map(abs, found), default=0.0)
+                found.append(-most if self.a in absent else most)
         return tuple(found)
 
     def current_verdict(self, so_far: SoFar) -> SprtVerdict:

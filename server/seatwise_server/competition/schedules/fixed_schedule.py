@@ -8,7 +8,7 @@ from seatwise_server.competition.schedules.balance_report import Spread
 from seatwise_server.competition.schedules.schedule import (
     ScheduledMatch,
     SoFar,
-    matches_given_up,
+    follow_attempts,
     unsettled_matches,
 )
 
@@ -30,9 +30,16 @@ class FixedSchedule(ABC):
         """Return the matches that may be played now. See `Schedule`."""
         return unsettled_matches(self.all_matches(), so_far)
 
+    def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:  # noqa: ARG002 - it is a `Schedule`
+        """Return all matches. See `Schedule`."""
+        return self.all_matches()
+
     def expected_matches(self, so_far: SoFar) -> int:
-        """Return the number of matches that are not given up. See `Schedule`."""
-        return len(self.all_matches()) - len(matches_given_up(self.all_matches(), so_far))
+        """Return the number of matches that have a result or may get one. See `Schedule`."""
+        if not so_far.voids:
+            return len(self.all_matches())
+        found = (follow_attempts(match.id, so_far) for match in self.all_matches())
+        return sum(bool(each.result or each.attempt) for each in found)
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
         """Return no byes: sitting out is part of the plan, and all entrants do it equally often."""

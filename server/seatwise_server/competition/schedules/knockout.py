@@ -13,6 +13,8 @@
 - Mean points decide a table (see `scoring.counted_points`), and then the share of the others that a bot finished ahead of. A
   bot that forfeits has at most the points of the others and the last rank. So it is out, unless another bot forfeits before
   it.
+- A bot that loses a match by walk-over ranks behind those that lose none. The others play the match without it if there are more of
+  them than advance. So the better seed advances without sitting down only where nobody sits.
 - If that leaves open which bots advance, one more deal is played. If it is still open, the better seed advances.
 - A void match is played again. If all matches of a table are given up, the better seeds advance.
 """
@@ -62,6 +64,10 @@ class Knockout:
         """Return the open matches of the current round. See `Schedule`."""
         return _Bracket(self, so_far).due
 
+    def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return the matches of all rounds so far. See `Schedule`."""
+        return tuple(_Bracket(self, so_far).matches)
+
     def expected_matches(self, so_far: SoFar) -> int:
         """Return how many matches the season has if no later table needs one more deal. See `Schedule`."""
         return _Bracket(self, so_far).length
@@ -95,6 +101,7 @@ class _Bracket:
     byes: list[str] = field(default_factory=list)
     order: tuple[tuple[str, ...], ...] = ()
     length: int = 0
+    matches: list[ScheduledMatch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         empty = self.plan.bracket_size() - len(self.plan.entrants)
@@ -105,6 +112,7 @@ class _Bracket:
             self.byes.extend(bot for each in verdicts if each.table.is_bye for bot in each.table.bots)
             self.due = tuple(match for each in verdicts for match in each.due_matches())
             self.length += sum(each.expected_matches() for each in verdicts)
+            self.matches += (match for each in verdicts for match in each.known_matches())
             places, number = self._next_places(verdicts), number + 1
         self.length += self._matches_in_later_rounds(len(places))
 

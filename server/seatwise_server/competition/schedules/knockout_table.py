@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.schedule import (
@@ -11,8 +12,7 @@ from seatwise_server.competition.schedules.schedule import (
     ScheduledMatch,
     ScheduledTable,
     SoFar,
-    find_results,
-    unsettled_matches,
+    follow_attempts,
 )
 from seatwise_server.competition.standings.scoring import TableScore, table_scores
 
@@ -69,14 +69,38 @@ class KnockoutOutcome:
 
     def due_matches(self) -> tuple[ScheduledMatch, ...]:
         """Return the open matches: those of the decider only if all others are played and leave the table level."""
-        return unsettled_matches(self.matches, self.so_far) or (
-            unsettled_matches(self.decider, self.so_far) if self.is_level() else ()
+        return self._open_matches(self.matches) or (
+            self._open_matches(self.decider) if self.is_level() else ()
         )
+
+    def known_matches(self) -> tuple[ScheduledMatch, ...]:
+        """Return all matches of the table, those of the decider only if it is needed."""
+        return self.matches + (self.decider if self._needs_decider() else ())
 
     def expected_matches(self) -> int:
         """Return how many matches the table takes, as far as is known."""
-        needs_decider = not unsettled_matches(self.matches, self.so_far) and self.is_level()
-        return len(self.matches) + len(self.decider) * needs_decider
+        return len(self.known_matches())
+
+    def _needs_decider(self) -> bool:
+        return not self._open_matches(self.matches) and self.is_level()
+
+    def _open_matches(self, matches: Sequence[ScheduledMatch]) -> tuple[ScheduledMatch, ...]:
+        """Return those of the matches that are to be played, each as its next attempt and without the bots that have lost it."""
+        found = ((match, follow_attempts(match.id, self.so_far, goes_on=True)) for match in matches)
+        return tuple(
+            _without_bots(match, each.attempt, each.absent)
+            for match, each in found
+            if each.attempt
+            and len(match.bots) - len(each.absent) > (self.table.advancing if each.absent else 0)
+        )
+
+    def _walk_overs(self) -> Counter[str]:
+        """Return how many matches each bot lost by walk-over."""
+        return Counter(
+            bot
+            for match in (*self.matches, *self.decider)
+            for bot in follow_attempts(match.id, self.so_far, goes_on=True).absent
+        )
 
     def is_level(self) -> bool:
         """Return whether a bot that would advance is level with one that would not.
@@ -86,30 +110,39 @@ class KnockoutOutcome:
         played = self._tally_matches(self.matches)
         if not played or self.table.is_bye:
             return False
-        last, first_out = self._rank_before_decider(played)[
-            self.table.advancing - 1 : self.table.advancing + 1
-        ]
-        return played[last] == played[first_out]
+        ranked = self._rank_before_decider(played)
+        last, first_out = (
+            self._key_before_decider(bot, played) for bot in ranked[self.table.advancing - 1 :][:2]
+        )
+        return last == first_out
 
     def rank_bots(self) -> list[str]:
         """Return the bots, the best first. Bots that are level come in the order of seeds."""
         played = self._tally_matches(self.matches)
         last = self._tally_matches(self.decider)
         return sorted(
-            self._rank_before_decider(played), key=lambda bot: self._final_sort_key(bot, played, last)
+            self._rank_before_decider(played),
+            key=lambda bot: (*self._key_before_decider(bot, played), *_sort_key(last.get(bot, UNPLAYED))),
         )
 
-    def _final_sort_key(
-        self, bot: str, played: dict[str, TableScore], last: dict[str, TableScore]
-    ) -> tuple[tuple[float, float], ...]:
-        """Put the decider second, so that it decides only between bots that were level."""
-        return (_sort_key(played.get(bot, UNPLAYED)), _sort_key(last.get(bot, UNPLAYED)))
-
     def _rank_before_decider(self, played: dict[str, TableScore]) -> list[str]:
-        return sorted(self.table.bots, key=lambda bot: _sort_key(played.get(bot, UNPLAYED)))
+        return sorted(self.table.bots, key=lambda bot: self._key_before_decider(bot, played))
+
+    def _key_before_decider(self, bot: str, played: dict[str, TableScore]) -> tuple[float, ...]:
+        """Put bots behind that lost by walk-over. The decider comes after this, so that it decides only between level bots."""
+        return (self._walk_overs()[bot] > 0, *_sort_key(played.get(bot, UNPLAYED)))
 
     def _tally_matches(self, matches: Sequence[ScheduledMatch]) -> dict[str, TableScore]:
-        return table_scores(find_results(matches, self.so_far))
+        found = (follow_attempts(match.id, self.so_far, goes_on=True).result for match in matches)
+        return table_scores([result for result in found if result])
+
+
+def _without_bots(match: ScheduledMatch, attempt: str, absent: Collection[str]) -> ScheduledMatch:
+    """Return the attempt. Without all its bots it has a deal of its own: the shared one is for more seats."""
+    if not absent:
+        return replace(match, id=attempt)
+    bots = tuple(bot for bot in match.bots if bot not in absent)
+    return replace(match, id=attempt, bots=bots, deal=None)
 
 
 def _sort_key(tally: TableScore) -> tuple[float, float]:

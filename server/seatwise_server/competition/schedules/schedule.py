@@ -4,14 +4,17 @@ A schedule keeps no state. It consists of settings and entrants, and the due mat
 results so far. So a runner that was killed asks again, gets the same ids, and plays no match twice.
 
 - A void match is played again under the next attempt's id, with the same deal and seats.
-- After three void attempts (`SoFar.attempts`) a match is given up and counts for no bot.
+- A bot that misses two attempts of a match loses it by walk-over (`follow_attempts`). The match is not played any more; in a
+  knockout the others play it without that bot.
+- After three void attempts without that, a match is given up and counts for no bot.
+- An attempt in which the server had a fault is held against no bot and does not count.
 - A forfeited match counts as it ended.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -19,7 +22,11 @@ from typing import Any, Final, Protocol
 from seatwise_server.competition.logged_result import LoggedResult
 
 MOST_ATTEMPTS: Final = 3
-"""The number of void attempts after which a match is given up."""
+"""The number of void attempts after which a match is given up, those apart in which the server had a fault."""
+MOST_ATTEMPT_IDS: Final = 32
+"""The number of void attempts after which a match is given up, whatever the reasons were."""
+MISSES_OF_WALK_OVER: Final = 2
+"""A bot that misses so many attempts of a match loses it by walk-over."""
 TABLE_SIZES: Final = (2, 3, 4)
 """The numbers of seats that a table may have."""
 
@@ -110,8 +117,8 @@ class SoFar:
     results: Mapping[str, LoggedResult] = field(default_factory=dict)
     voids: Collection[str] = ()
     """The ids of matches that ended void."""
-    attempts: int = MOST_ATTEMPTS
-    """The number of void attempts after which a match is given up."""
+    absences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By void attempt that failed because bots did not sit down, those bots; none if the server may have been at fault."""
     draws: Mapping[int, RoundDraw] = field(default_factory=dict)
     """By round, the draws that are stored with the season, if the format stores them."""
 
@@ -125,6 +132,9 @@ class Schedule(Protocol):
         If none is due, the season is over.
         """
 
+    def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return all matches that are known by now, each with the id of its first attempt."""
+
     def expected_matches(self, so_far: SoFar) -> int:
         """Return how many matches the season has, as far as is known now."""
 
@@ -132,47 +142,66 @@ class Schedule(Protocol):
         """Return the byes so far as (round, bot): the bots that sat out a round that was meant for all."""
 
 
-def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-    """Return those of the matches that have no result and are not given up, each as its next attempt."""
-    attempts = (next_attempt(match, so_far) for match in matches)
-    return tuple(match for match in attempts if match is not None)
+@dataclass(frozen=True, slots=True)
+class MatchAttempts:
+    """A match of the schedule after its attempts so far."""
+
+    result: LoggedResult | None = None
+    attempt: str | None = None
+    """The id under which it is to be played now. `None` if it has a result, is lost by walk-over, or is given up."""
+    absent: tuple[str, ...] = ()
+    """The bots that lose it by walk-over."""
 
 
-def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
-    """Return the match with the id under which it is to be played now. `None` if it has a result or is given up."""
-    for attempt in attempt_ids(match.id, so_far.attempts):
+def follow_attempts(match: str, so_far: SoFar, *, goes_on: bool = False) -> MatchAttempts:
+    """Follow the attempts of the match whose first attempt has this id.
+
+    With `goes_on` it is played on without the bots that lose it by walk-over.
+    """
+    missed: Counter[str] = Counter()
+    absent: list[str] = []
+    counted = 0
+    for attempt in attempt_ids(match):
         if attempt in so_far.results:
-            return None
+            return MatchAttempts(so_far.results[attempt], absent=tuple(absent))
         if attempt not in so_far.voids:
-            return replace(match, id=attempt)
-    return None
+            return MatchAttempts(attempt=attempt, absent=tuple(absent))
+        missing = so_far.absences.get(attempt)
+        if missing is not None and not missing:
+            continue
+        missed.update(missing or ())
+        found = [bot for bot in missed if missed[bot] >= MISSES_OF_WALK_OVER and bot not in absent]
+        absent += found
+        counted = 0 if found else counted + 1
+        if counted == MOST_ATTEMPTS or (found and not goes_on):
+            break
+    return MatchAttempts(absent=tuple(absent))
 
 
-def find_result(match: str, so_far: SoFar) -> LoggedResult | None:
-    """Return the result of the attempt that counts, of the match with this first id. `None` if there is none yet."""
-    return next(
-        (so_far.results[each] for each in attempt_ids(match, so_far.attempts) if each in so_far.results), None
-    )
+def list_walk_overs(so_far: SoFar) -> dict[str, tuple[str, ...]]:
+    """Return the bots that lost by walk-over, by the id of the first attempt of the match."""
+    missed = sorted({attempt.partition(".")[0] for attempt in so_far.absences})
+    found = {match: follow_attempts(match, so_far).absent for match in missed}
+    return {match: absent for match, absent in found.items() if absent}
+
+
+def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+    """Return those of the matches that are to be played, each as its next attempt."""
+    attempts = ((match, follow_attempts(match.id, so_far).attempt) for match in matches)
+    return tuple(replace(match, id=attempt) for match, attempt in attempts if attempt)
 
 
 def find_results(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[LoggedResult, ...]:
     """Return the results of those matches that have one."""
-    return tuple(filter(None, (find_result(match.id, so_far) for match in matches)))
+    found = (follow_attempts(match.id, so_far).result for match in matches)
+    return tuple(result for result in found if result)
 
 
-def matches_given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
-    """Return the ids of the matches whose every attempt was void."""
-    voids = so_far.voids
-    return tuple(
-        match.id
-        for match in matches
-        if match.id in voids and all(each in voids for each in attempt_ids(match.id, so_far.attempts))
-    )
-
-
-def attempt_ids(match: str, attempts: int = MOST_ATTEMPTS) -> tuple[str, ...]:
-    """Return the ids under which a match of the schedule is played until it counts: `id`, `id.2`, `id.3`."""
-    return (match, *(f"{match}.{attempt}" for attempt in range(2, attempts + 1)))
+def attempt_ids(match: str) -> Iterator[str]:
+    """Yield the ids under which a match of the schedule is played until it counts: `id`, `id.2`, `id.3`, ..."""
+    yield match
+    for attempt in range(2, MOST_ATTEMPT_IDS + 1):
+        yield f"{match}.{attempt}"
 
 
 def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | None = None) -> None:

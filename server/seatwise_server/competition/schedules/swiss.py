@@ -1,8 +1,8 @@
 """Swiss: in each round bots meet that have done equally well, and no two meet again if that can be avoided.
 
 - The score at a table is the share of the others that a bot finished ahead of, over all matches of the table: 1 for all of
-  them, 0 for none, half for a tie. A bye scores 1. A table that was given up brings its bots their own mean so far, and they
-  have not met.
+  them, 0 for none, half for a tie. A bye scores 1. A walk-over scores 0 for the bots that lose it. Any other bot of a table
+  without results gets its own mean so far. Such bots have not met.
 - The seeds draw the first round: the order of the entrants counts. In every group of equals the upper part meets the lower.
 - No bot has two byes, and `Swiss` refuses more rounds than that allows.
 - `swiss_rules` says what makes a draw good, and `swiss_draw` searches for one. A runner stores each draw with the season
@@ -25,7 +25,7 @@ from seatwise_server.competition.schedules.schedule import (
     SoFar,
     attempt_ids,
     check_entrants,
-    find_result,
+    follow_attempts,
     unsettled_matches,
 )
 from seatwise_server.competition.schedules.swiss_draw import draw_swiss_round
@@ -76,6 +76,10 @@ class Swiss:
             if fault := find_draw_fault(draw, played.state, self.table_size, is_last=is_last):
                 return f"round {number}: {fault}"
         return "" if len(so_far.draws) == len(over) else "there is a draw of a round that was not played"
+
+    def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return the matches of all rounds whose draws are stored. See `Schedule`."""
+        return tuple(match for draw in so_far.draws.values() for match in self.matches_of(draw))
 
     def expected_matches(self, so_far: SoFar) -> int:  # noqa: ARG002 - it is a `Schedule`
         """Return the number of matches of all rounds. See `Schedule`."""
@@ -132,7 +136,7 @@ class Swiss:
         while True:
             yield played
             matches = self._match_ids(played.number) if played.number <= self.rounds else []
-            if not matches or any(not _is_settled(match, so_far) for match in matches):
+            if not matches or any(follow_attempts(match, so_far).attempt for match in matches):
                 return
             played = self._next_round(played, so_far)
 
@@ -142,8 +146,13 @@ class Swiss:
         at_table: dict[str, TableScore] = {}
         tables: list[tuple[int, ...]] = []
         for matches in self._table_matches(played.number):
-            results = [result for match in matches if (result := find_result(match, so_far))]
+            found = [follow_attempts(match, so_far) for match in matches]
+            results = [each.result for each in found if each.result]
             at_table |= table_scores(results)
+            for bot in {bot for each in found for bot in each.absent}:
+                lost = sum(bot in each.absent for each in found)
+                before = at_table[bot].score if bot in at_table else 0.0
+                at_table[bot] = TableScore(0.0, before * len(results) / (len(results) + lost))
             tables.extend(tuple(map(number.__getitem__, result.bots)) for result in results[:1])
         scores = list(played.scores)
         for entrant, bot in enumerate(self.entrants):
@@ -167,10 +176,3 @@ class _SwissRound:
     number: int
     scores: tuple[float, ...]
     state: SwissState
-
-
-def _is_settled(match: str, so_far: SoFar) -> bool:
-    """Tell whether a match has a result or was given up."""
-    return any(each in so_far.results for each in attempt_ids(match, so_far.attempts)) or all(
-        each in so_far.voids for each in attempt_ids(match, so_far.attempts)
-    )

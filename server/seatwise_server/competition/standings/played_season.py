@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
-from seatwise_server.competition.standings.scoring import BYE_SCORE, counted_points, match_scores
+from seatwise_server.competition.standings.scoring import (
+    BYE_SCORE,
+    WALK_OVER_SCORE,
+    counted_points,
+    match_scores,
+)
 
 
 @dataclass(frozen=True)
@@ -22,16 +27,24 @@ class PlayedSeason:
     """The number of byes of each bot that had any."""
     seed: str
     """Seeds the draw of lots."""
+    walk_overs: Mapping[str, int] = field(default_factory=dict)
+    """The number of matches that each bot lost by walk-over."""
 
     @cached_property
     def points_by_bot(self) -> dict[str, list[float]]:
-        """Each bot's counted points, match by match."""
-        return _collect_by_bot(self.results, counted_points)
+        """Each bot's counted points, match by match, and then the lowest of the season for each walk-over that it lost."""
+        found = _collect_by_bot(self.results, counted_points)
+        lowest = min((min(values) for values in found.values()), default=0)
+        for bot, count in self.walk_overs.items():
+            found.setdefault(bot, []).extend([lowest] * count)
+        return found
 
     @cached_property
     def scores_by_bot(self) -> dict[str, list[float]]:
-        """Each bot's scores, match by match, and then one for each bye."""
+        """Each bot's scores, match by match, and then one for each walk-over that it lost and for each bye."""
         found = _collect_by_bot(self.results, match_scores)
+        for bot, count in self.walk_overs.items():
+            found.setdefault(bot, []).extend([WALK_OVER_SCORE] * count)
         for bot, count in self.byes.items():
             found.setdefault(bot, []).extend([BYE_SCORE] * count)
         return found
@@ -56,8 +69,10 @@ class PlayedSeason:
         return Counter(bot for result in self.results for bot in set(result.bots))
 
     def count_forfeits(self, bot: str) -> int:
-        """Return the number of matches that the bot forfeited. Resigning is no forfeit."""
-        return sum(self.ending_counts[bot, ending] for ending in FORFEIT_ENDINGS)
+        """Return the number of matches that the bot forfeited or lost by walk-over. Resigning is no forfeit."""
+        return self.walk_overs.get(bot, 0) + sum(
+            self.ending_counts[bot, ending] for ending in FORFEIT_ENDINGS
+        )
 
 
 def _collect_by_bot(

@@ -2,6 +2,8 @@
 
 - `scoring` decides what a match is worth. A bot that forfeits or resigns ranks behind all bots that stayed and
 keeps at most their lowest points. The others keep their points. Void matches never count.
+- A bot that loses a match by walk-over has the score 0 and the lowest points of the season for it. For its opponents the match
+  does not count.
 - A bye scores like a win and gives no points: means of points are over matches alone.
 - `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level.
 Bots that the last criterion leaves level share their rank.
@@ -36,6 +38,8 @@ class StandingsRow:
     byes: int
     forfeits: int
     resigned: int
+    walk_overs: int = 0
+    """The matches that it lost by walk-over. They are in the means, and not among its matches."""
     tie_breaks: tuple[tuple[str, float], ...] = ()
     """Each criterion that was applied to it, with the value."""
 
@@ -46,13 +50,17 @@ def rank_entrants(
     criteria: Sequence[str] = BY_POINTS,
     byes: Iterable[tuple[int, str]] = (),
     seed: str = "",
+    walk_overs: Mapping[str, int] | None = None,
 ) -> tuple[StandingsRow, ...]:
     """Return the table of a season, the best first.
 
-    `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), and `seed` seeds the lots.
+    `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), `seed` seeds the lots, and `walk_overs`
+    says how many matches each bot lost by walk-over.
     Raises `KeyError` for a criterion that does not exist.
     """
-    season = PlayedSeason(tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed)
+    season = PlayedSeason(
+        tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, walk_overs or {}
+    )
     applied: dict[str, list[tuple[str, float]]] = {bot: [] for bot in entrants}
     groups = [list(entrants)]
     for name in criteria:
@@ -68,13 +76,16 @@ def standings_in_order(
     results: Iterable[LoggedResult],
     order: Sequence[Sequence[str]],
     byes: Iterable[tuple[int, str]] = (),
+    walk_overs: Mapping[str, int] | None = None,
 ) -> tuple[StandingsRow, ...]:
     """Return the table of a season whose format itself decides the order, as a knockout does.
 
     `order` has the best first; the bots of one group share a rank. `byes` are (round, bot).
     """
     entrants = [bot for group in order for bot in group]
-    season = PlayedSeason(tuple(results), tuple(entrants), Counter(bot for _, bot in byes), "")
+    season = PlayedSeason(
+        tuple(results), tuple(entrants), Counter(bot for _, bot in byes), "", walk_overs or {}
+    )
     rows: list[StandingsRow] = []
     for group in order:
         rank = len(rows) + 1
@@ -109,8 +120,9 @@ def _build_row(
         score=_mean_or_zero(season.scores_by_bot.get(bot, [])),
         wins=add_up(season.wins_by_bot.get(bot, ())),
         byes=season.byes.get(bot, 0),
-        forfeits=season.count_forfeits(bot),
+        forfeits=season.count_forfeits(bot) - season.walk_overs.get(bot, 0),
         resigned=season.ending_counts[bot, "RESIGNED"],
+        walk_overs=season.walk_overs.get(bot, 0),
         tie_breaks=tuple(applied),
     )
 

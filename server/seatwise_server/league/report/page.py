@@ -15,7 +15,7 @@ from seatwise.kits import KITS
 from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
-from seatwise_server.competition.schedules.schedule import Schedule
+from seatwise_server.competition.schedules.schedule import Schedule, list_walk_overs
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.competition.statistics.clock_bias import TimeReports
@@ -304,6 +304,7 @@ def _incident_values(facts: Facts, season: Season) -> dict[str, Any]:
         "incidents": incidents[:MOST_INCIDENTS],
         "more_incidents": max(0, len(incidents) - MOST_INCIDENTS),
         "voids": season.voids[:MOST_INCIDENTS],
+        "walk_overs": list_walk_overs(season.so_far),
         "entrant_changes": season.entrant_changes,
     }
 

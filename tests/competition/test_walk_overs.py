@@ -1,0 +1,149 @@
+"""Who does not sit down loses, in every format; where the server may have been at fault, nobody does."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.schedules.ab_test import ABTest
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import (
+    Duplicate,
+    ScheduledMatch,
+    SoFar,
+    follow_attempts,
+    list_walk_overs,
+)
+from seatwise_server.competition.schedules.swiss import Swiss
+from seatwise_server.competition.standings.ranking import rank_entrants
+
+NAMES = tuple(f"bots/b{number}/versions/1" for number in range(8))
+
+
+def played(match: ScheduledMatch, *points: int) -> LoggedResult:
+    """With these points by seat."""
+    ranks = tuple(1 + sum(other > own for other in points) for own in points)
+    return LoggedResult(1, f"matches/{match.id}", match.bots, points, ranks, ("COMPLETED",) * len(points))
+
+
+def by_name(match: ScheduledMatch) -> LoggedResult:
+    """The first of the names wins."""
+    return played(match, *(10 - NAMES.index(bot) for bot in match.bots))
+
+
+def missed(match: str, *attempts: tuple[str, ...] | None) -> SoFar:
+    """Void attempts, each with the bots to blame; None for one that was void for another reason."""
+    ids = [match, *(f"{match}.{number}" for number in range(2, len(attempts) + 1))]
+    absences = {each: absent for each, absent in zip(ids, attempts, strict=True) if absent is not None}
+    return SoFar({}, ids, absences)
+
+
+A, B, C, D = NAMES[:4]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "lost", "next_id"),
+    [
+        ([(A,)], (), "m.2"),
+        ([(A,), (A,)], (A,), None),
+        ([(A,), ()], (), "m.3"),
+        ([(A,), (), (A,)], (A,), None),
+        ([(), (), (), ()], (), "m.5"),
+        ([(A,), (B,)], (), "m.3"),
+        ([(A,), (B,), (A,)], (A,), None),
+        ([(A, B), (A, B)], (A, B), None),
+        ([None, (A,), (A,)], (A,), None),
+        ([None, None, None], (), None),
+        ([()] * 32, (), None),
+    ],
+)
+def test_a_match_is_lost_by_who_misses_it_twice_without_an_excuse(
+    attempts: list[tuple[str, ...] | None], lost: tuple[str, ...], next_id: str | None
+) -> None:
+    found = follow_attempts("m", missed("m", *attempts))
+    assert (found.absent, found.attempt) == (lost, next_id)
+
+
+def test_a_knockout_is_not_won_without_sitting_down() -> None:
+    plan = Knockout(NAMES[:4])
+    first = next(match for match in plan.due_matches(SoFar()) if A in match.bots)
+    [other] = [match for match in plan.due_matches(SoFar()) if match != first]
+    opponent = next(bot for bot in first.bots if bot != A)
+    so_far = missed(first.id, (A,), (A,))
+    so_far = SoFar({other.id: by_name(other)}, so_far.voids, so_far.absences)
+    [final] = plan.due_matches(so_far)
+    assert sorted(final.bots) == sorted([opponent, by_name(other).bots[by_name(other).ranks.index(1)]])
+    assert A in plan.final_order(so_far)[-1]
+
+
+def test_where_nobody_sat_the_better_seed_goes_on() -> None:
+    so_far = missed("r1-t1-g1", (A, B), (A, B))
+    assert Knockout((A, B)).final_order(so_far) == ((A,), (B,))
+
+
+def test_a_larger_table_of_a_knockout_is_played_without_the_absent() -> None:
+    plan = Knockout(NAMES, 4, 2)
+    first = next(match for match in plan.due_matches(SoFar()) if A in match.bots)
+    so_far = missed(first.id, (A,), (A,))
+    again = next(match for match in plan.due_matches(so_far) if match.id == f"{first.id}.3")
+    assert again.bots == tuple(bot for bot in first.bots if bot != A)
+    others = [match for match in plan.due_matches(so_far) if match != again]
+    results = {match.id: by_name(match) for match in (again, *others)}
+    [final] = plan.due_matches(SoFar(results, so_far.voids, so_far.absences))
+    assert A not in final.bots
+    # where no more are left than advance, they advance at once
+    two = SoFar(
+        {match.id: by_name(match) for match in others},
+        so_far.voids,
+        dict.fromkeys(so_far.voids, first.bots[:2]),
+    )
+    [final] = plan.due_matches(two)
+    assert set(first.bots[2:]) < set(final.bots)
+
+
+def test_a_knockout_goes_on_with_its_other_deals_and_the_absent_is_out() -> None:
+    plan = Knockout((A, B), deals=2)
+    so_far = missed("r1-t1-g1", (A,), (A,))
+    [second] = plan.due_matches(so_far)
+    assert (second.id, sorted(second.bots)) == ("r1-t1-g2", [A, B])
+    so_far = SoFar({second.id: by_name(second)}, so_far.voids, so_far.absences)
+    assert plan.final_order(so_far) == ((B,), (A,))
+
+
+def test_a_swiss_gives_the_absent_nothing_and_the_other_its_own_mean() -> None:
+    plan = Swiss(NAMES[:4], 3)
+    results: dict[str, LoggedResult] = {}
+    for match in plan.due_matches(SoFar()):
+        results[match.id] = by_name(match)
+    lost = next(match for match in plan.due_matches(SoFar(results)) if A in match.bots)
+    other = next(bot for bot in lost.bots if bot != A)
+    so_far = missed(lost.id, (A,), (A,))
+    for match in plan.due_matches(SoFar(results)):
+        if match != lost:
+            results[match.id] = by_name(match)
+    scores = plan.current_scores(SoFar(results, so_far.voids, so_far.absences))
+    before = plan.current_scores(SoFar({key: each for key, each in results.items() if key.startswith("r1")}))
+    assert (scores[A], scores[other]) == (before[A], 2 * before[other])
+
+
+def test_a_table_counts_a_walk_over_for_the_absent_alone() -> None:
+    plan = RoundRobin(NAMES[:4], 2)
+    matches = plan.all_matches()
+    lost = next(match for match in matches if {A, B} == set(match.bots))
+    so_far = missed(lost.id, (A,), (A,))
+    results = {match.id: by_name(match) for match in matches if match != lost}
+    so_far = SoFar(results, so_far.voids, so_far.absences)
+    assert plan.due_matches(so_far) == ()
+    assert list_walk_overs(so_far) == {lost.id: (A,)}
+    rows = {row.bot: row for row in rank_entrants(results.values(), NAMES[:4], walk_overs={A: 1})}
+    assert (rows[A].points, rows[A].matches, rows[A].walk_overs) == ((10 + 10 + 7) / 3, 2, 1)
+    assert (rows[B].points, rows[B].score, rows[B].matches) == (9, 1, 2)
+
+
+def test_a_unit_of_a_test_counts_against_the_absent() -> None:
+    plan = ABTest(A, B, duplicate=Duplicate.NONE)
+    matches = [match for match in plan.due_matches(SoFar()) if match.id.startswith(("u1-", "u2-"))]
+    results = {match.id: by_name(match) for match in matches if match.id != "u2-s2"}
+    so_far = missed("u2-s2", (A,), (A,))
+    assert plan.unit_differences(SoFar(results, so_far.voids, so_far.absences)) == (1.0, -1.0)
