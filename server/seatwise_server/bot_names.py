@@ -1,11 +1,16 @@
-"""The form of a bot's name and version, and its resource name: `bots/<name>/versions/<version>`."""
+"""The form of a bot's name and version, its resource name (`bots/<name>/versions/<version>`), and the name of its owner."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _BOT_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _VERSION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?")
+
+
+_INVISIBLE = "\u034f\u115f\u1160\u2800\u3164\uffa0 "
+"""Letters that count as printable and show nothing."""
 
 
 class BadBotName(Exception):
@@ -34,3 +39,21 @@ def parse_bot_name(bot: str) -> tuple[str, str]:
         raise BadBotName("a bot is named bots/<name>/versions/<version>")
     bot_name_for(parts[1], parts[3])
     return parts[1], parts[3]
+
+
+def unify_owner(text: str) -> str:
+    """Return the one form of the name of a person or team: NFC, without outer blanks; empty if nothing of it is visible.
+
+    A Mac decomposes accents. Without this, "Zoë" from there would be another owner than "Zoë" from elsewhere.
+    """
+    name = unicodedata.normalize("NFC", text).strip(_INVISIBLE)
+    return (
+        name
+        if any(unicodedata.category(letter)[0] in "LNPS" and letter not in _INVISIBLE for letter in name)
+        else ""
+    )
+
+
+def former_owner_forms(text: str) -> set[str]:
+    """Return the forms in which earlier versions may have stored this name."""
+    return {text, unify_owner(text), unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}

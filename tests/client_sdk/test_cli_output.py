@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -150,6 +154,54 @@ def test_a_fault_of_the_output_ends_the_command_and_costs_no_move(folder: Path, 
 def test_a_worker_that_cannot_write_ends_the_comparison() -> None:
     done = run("compare loud.py:Loud random --matches 40 --jobs 1 --json 2> /dev/full")
     assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_ctrl_c_in_play_keeps_the_matches_that_are_over(folder: Path) -> None:
+    words = shlex.split("-m seatwise play ugo greedy random --matches 1000000 --records r.jsonl --json")
+    command = subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (folder / "r.jsonl").exists() or not (folder / "r.jsonl").stat().st_size:
+        time.sleep(0.05)
+    command.send_signal(signal.SIGINT)
+    told, errors = command.communicate(timeout=30)
+    records = (folder / "r.jsonl").read_text().splitlines()
+    assert command.returncode == 130
+    assert json.loads(told)["matches"] == len(records) > 0
+    assert errors == f"interrupted after {len(records)} of 1000000 matches\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("verify - <&-", "contains no record"),
+        ("play ugo greedy random --records full", "seatwise play: full: No space left on device"),
+        ("verify a.gz", "a.gz is compressed: unpack it first, with gunzip"),
+        ("verify - < a.gz", "standard input is compressed"),
+        ("replay a.gz", "a.gz is compressed"),
+        ("verify wide.jsonl", "wide.jsonl is text in UTF-16: save it as UTF-8"),
+        ("verify mark.jsonl", "2 records verified, nothing wrong"),
+        ("replay mark.jsonl x", "no match whose name begins with x"),
+        ("replay a.jsonl --html -", "argument --html: the answers go to standard output"),
+        ("new taken", "taken"),
+        ("league run mark.toml --results taken", "taken: File exists"),
+    ],
+)
+def test_a_fault_of_a_file_names_the_file(folder: Path, line: str, told: str) -> None:
+    records = (folder / "a.jsonl").read_bytes()
+    (folder / "a.gz").write_bytes(gzip.compress(records))
+    (folder / "mark.jsonl").write_bytes(b"\xef\xbb\xbf" + records)
+    (folder / "wide.jsonl").write_bytes(records.decode().encode("utf-16"))
+    (folder / "full").symlink_to("/dev/full")
+    (folder / "taken").touch()
+    league = 'name = "s"\ngame = "ugo"\nseats = 2\nrounds = 2\ntables = "local"\n'
+    entrants = '[[entrants]]\nbot = "random"\n[[entrants]]\nbot = "greedy"\n'
+    (folder / "mark.toml").write_text(league + entrants, encoding="utf-8-sig")
+    done = run(line)
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Errno" not in done.stderr
+    assert not (folder / "-").exists()
 
 
 def test_every_option_with_a_file_says_whether_it_is_read_or_written() -> None:

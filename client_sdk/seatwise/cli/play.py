@@ -14,12 +14,12 @@ from seatwise.cli.arguments import InputFile, parse_bot, parse_count, parse_game
 from seatwise.cli.command import Command, program_name
 from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 from seatwise.cli.security import add_security_arguments, security_of
-from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
+from seatwise.defaults import ADDRESS, INTERRUPTED, TOKEN_VARIABLE
 from seatwise.errors import UsageError
 
 if TYPE_CHECKING:
     from seatwise.local.recorded_deal import RecordedDeal
-    from seatwise.standings import Results
+    from seatwise.standings import PlayedMatch, Results
 
 EPILOG = """\
 Each BOT is a sample of the game, such as random, or your own class as FILE.py:CLASS. `seatwise games` lists the
@@ -121,32 +121,46 @@ def run(arguments: Namespace) -> int:
 
 
 def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
-    from seatwise.local.matches import play
+    from seatwise.local.matches import name_entrants, play
+    from seatwise.standings import Results
 
     decks.use_deck_files(arguments.deck)
     deal = _find_deal(arguments)
+    played: list[PlayedMatch] = []
+    is_interrupted = False
     with show_progress(arguments.matches, is_quiet=arguments.json) as advance:
 
-        def on_match(match: object) -> None:
+        def on_match(match: PlayedMatch) -> None:
+            played.append(match)
             answers.raise_fault()
             if advance:
                 advance(match)
 
-        results = play(
-            arguments.bots,
-            game=arguments.game,
-            matches=arguments.matches,
-            seed=arguments.seed,
-            options=dict(arguments.option),
-            records=arguments.records and answers.path_of(arguments.records),
-            on_match=on_match,
-            deal=deal,
-            times=arguments.time,
-        )
+        try:
+            results = play(
+                arguments.bots,
+                game=arguments.game,
+                matches=arguments.matches,
+                seed=arguments.seed,
+                options=dict(arguments.option),
+                records=arguments.records and answers.path_of(arguments.records),
+                on_match=on_match,
+                deal=deal,
+                times=arguments.time,
+            )
+        except KeyboardInterrupt:
+            if not played:
+                raise
+            is_interrupted = True
+            results = Results(arguments.game, name_entrants(arguments.bots), tuple(played))
+    if is_interrupted:
+        print(f"interrupted after {len(played)} of {arguments.matches} matches", file=sys.stderr, flush=True)
     if arguments.json:
         _print_json(results, answers)
     else:
         _print_table(results, arguments, answers)
+    if is_interrupted:
+        return INTERRUPTED
     return 1 if all(each.void_reason for each in results) and arguments.to_move is None else 0
 
 

@@ -249,8 +249,10 @@ def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     from seatwise.errors import UsageError
+    from seatwise.replay.record_files import skip_mark
 
     if path == "-":
+        skip_mark(sys.stdin.buffer, "standard input")
         yield sys.stdin.buffer
         return
     try:
@@ -260,6 +262,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
             f"cannot read {path}: {error.strerror}; name a file of records, or - for standard input"
         ) from None
     with file:
+        skip_mark(file, path)
         yield file
 
 

@@ -23,7 +23,7 @@ def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
 
 def _load_deck(file: str) -> Deck:
     try:
-        with open(file, encoding="utf-8") as text:
+        with open(file, encoding="utf-8-sig") as text:
             return parse_deck(text.read(MAX_CHARACTERS + 1))
     except BadDeck as bad:
         raise UsageError(f"{file}: {bad}") from None

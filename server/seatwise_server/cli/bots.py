@@ -16,6 +16,7 @@ from seatwise.cli.tokens import token_at
 from seatwise.client import Client
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.v1 import bot_pb2
+from seatwise_server.bot_names import unify_owner
 from seatwise_server.cli import table
 from seatwise_server.cli.asking import add_arguments, next_page
 from seatwise_server.cli.table import describe_kind
@@ -143,7 +144,8 @@ def _read_bots(client: Client) -> Iterator[bot_pb2.Bot]:
 
 
 def _is_wanted(bot: bot_pb2.Bot, args: Namespace) -> bool:
-    return (bot.attending or not args.attending) and args.owner in ("", bot.owner)
+    is_owners = not args.owner or unify_owner(bot.owner) == unify_owner(args.owner)
+    return (bot.attending or not args.attending) and is_owners
 
 
 def _bot_row(bot: bot_pb2.Bot) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def read_league(path: Path) -> League:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise LeagueFileError(f"cannot read {path}: {error.strerror}; name a league file") from None
     except UnicodeDecodeError:

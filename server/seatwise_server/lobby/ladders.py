@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import structlog
 
+from seatwise_server.bot_names import unify_owner
 from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_pairing import AttendingBot
@@ -115,7 +116,8 @@ class LadderPairing:
 
     async def _learn_owners(self, bots: Sequence[str]) -> None:
         unknown = [bot for bot in bots if bot not in self._owners]
-        self._owners.update(await self._store.bots.owners_of(unknown))
+        owners = await self._store.bots.owners_of(unknown)
+        self._owners.update({bot: unify_owner(owner) for bot, owner in owners.items()})
 
     def _attending_bots(
         self, hosted: HostedLadder, waiting: Sequence[QueueEntry], at_ms: int

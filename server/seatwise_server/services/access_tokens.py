@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import access_token_pb2
 from seatwise_server import resources
+from seatwise_server.bot_names import former_owner_forms, unify_owner
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_OWNERS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
 from seatwise_server.services.bots import LONGEST_OWNER, find_bot
 from seatwise_server.services.owners import owner_not_found
 from seatwise_server.services.paging import bad_page_token, page_size, parse_position
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text, read_owner
 from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
 from seatwise_server.store.redis.rewriting import rewrite_files
@@ -41,7 +42,7 @@ class AccessService:
     ) -> pb.CreateAccessTokenResponse:
         """See access_service.proto."""
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
-        check_text("holder", request.holder, LONGEST_HOLDER, least=1)
+        request.holder = read_owner("holder", request.holder, LONGEST_HOLDER, least=1)
         if not 0 <= request.lifetime_s <= LONGEST_LIFETIME_S:
             raise Refusal(
                 "INVALID_ARGUMENT",
@@ -117,15 +118,17 @@ class AccessService:
 
     async def erase_owner(self, caller: Caller, request: pb.EraseOwnerRequest) -> pb.EraseOwnerResponse:
         """See access_service.proto. Each step may be repeated. The mapping goes last, and all of it at once."""
-        check_text("owner", request.owner, LONGEST_OWNER, least=1)
-        pseudonym = await self._audit.pseudonym_of_person(request.owner)
-        tokens = await self._erase_holder(request.owner, pseudonym)
+        owner = read_owner("owner", request.owner, LONGEST_OWNER, least=1)
+        forms = former_owner_forms(request.owner)
+        pseudonym = await self._audit.pseudonym_of_person(owner)
+        tokens = await self._erase_holder(owner, pseudonym)
         bots = set()
-        if request.owner.startswith(OWNERS_PREFIX):
-            bots = await self._erase_owner_at(request.owner, await self._owners.list_bots(request.owner))
-            await self._owners.erase_owner(request.owner)  # it registers no bot from here on
-        bots |= await self._erase_owner_of_bots(request.owner)
-        await self._audit.forget_person(request.owner)
+        if owner.startswith(OWNERS_PREFIX):
+            bots = await self._erase_owner_at(owner, await self._owners.list_bots(owner))
+            await self._owners.erase_owner(owner)  # it registers no bot from here on
+        bots |= await self._erase_owner_of_bots(owner)
+        for form in forms:
+            await self._audit.forget_person(form)
         await rewrite_files(self._client)
         return pb.EraseOwnerResponse(bots=sorted(bots), access_tokens=tokens)
 
@@ -134,9 +137,10 @@ class AccessService:
         while True:
             page = await self._access_tokens.list_page(1000, page_token)
             for token in page.tokens:
-                if token.holder == holder:
+                if unify_owner(token.holder) == holder:
                     await self._access_tokens.revoke_token(token.name)
-                    await self._access_tokens.erase_holder(token.name, holder, pseudonym)
+                    await self._access_tokens.erase_holder(token.name, token.holder, pseudonym)
+                    await self._audit.forget_person(token.holder)
                     names.append(token.name)
             page_token = page.next_page_token
             if not page_token:
@@ -144,12 +148,12 @@ class AccessService:
 
     async def _erase_owner_at(self, owner: str, bots: Iterable[str]) -> set[str]:
         """Erases the owner at those of the bots that are its. Also at one that is in no list: its registration was cut off."""
-        named = await self._bots.owners_of([*bots])
-        names = {bot for bot, its_owner in named.items() if its_owner == owner}
-        for bot in names:
+        stored = await self._bots.owners_of([*bots])
+        named = {bot: form for bot, form in stored.items() if unify_owner(form) == owner}
+        for bot, form in named.items():
             await self._audit.forget_bot(bot)
-            await self._bots.erase_owner(bot, owner)
-        return names
+            await self._bots.erase_owner(bot, form)
+        return {*named}
 
     async def _erase_owner_of_bots(self, owner: str) -> set[str]:
         names, page_token = set[str](), ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from seatwise_server.bot_names import unify_owner
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
@@ -78,7 +79,8 @@ class AuditTrail:
         for field in ("holder", "owner"):
             person = getattr(request, field, "")
             if person and not hasattr(request, "bot"):
-                return person if person.startswith("bots/") else await self._audit.pseudonym_of_person(person)
+                is_bot = person.startswith("bots/")
+                return person if is_bot else await self._audit.pseudonym_of_person(unify_owner(person))
         for field in _THINGS:
             if thing := getattr(request, field, None):
                 text = _text_of(thing)[:LONGEST_THING]

@@ -17,7 +17,7 @@ from seatwise_server.services.authentication import Caller
 from seatwise_server.services.opponents import OpponentTables
 from seatwise_server.services.owners import CLOSED, owner_not_found, registration_closed
 from seatwise_server.services.paging import page_size, parse_position
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text, read_owner
 from seatwise_server.store import Bots, RegisteredBot, Store
 from seatwise_server.store.errors import (
     BadPageToken,
@@ -61,7 +61,7 @@ class BotService:
         """See bot_service.proto."""
         if not request.bot:
             raise Refusal("INVALID_ARGUMENT", "bot is required: the name of the bot", field="bot")
-        check_text("owner", request.owner, LONGEST_OWNER)
+        request.owner = read_owner("owner", request.owner, LONGEST_OWNER)
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         try:
             bot_name = bot_name_for(request.bot, request.version or "1")

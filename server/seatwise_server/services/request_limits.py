@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from seatwise_server.bot_names import unify_owner
 from seatwise_server.play.inbound import LONGEST_REQUEST_ID
 from seatwise_server.refusal import Refusal
 
-__all__ = ["LONGEST_REQUEST_ID", "check_text"]
+__all__ = ["LONGEST_REQUEST_ID", "check_text", "read_owner"]
 
 
 def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
@@ -23,6 +24,15 @@ def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
             field,
             f"character {place} of {field} is {text[place - 1]!a}; only printable characters are allowed",
         )
+
+
+def read_owner(field: str, text: str, longest: int, *, least: int = 0) -> str:
+    """Returns the name of a person or team in its one form. Raises `Refusal` INVALID_ARGUMENT as `check_text`."""
+    check_text(field, text, longest, least=least)
+    name = unify_owner(text)
+    if text and not name:
+        raise _refusal(field, f"{field} has nothing visible in it")
+    return name
 
 
 def _refusal(field: str, message: str) -> Refusal:

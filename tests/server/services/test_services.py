@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from harness import House, Wire, dealt, endings, plays_on, refusal_of
 
 from seatwise.v1 import (
+    access_service_pb2,
     bot_service_pb2,
     game_service_pb2,
     game_service_pb2_grpc,
@@ -84,6 +85,25 @@ async def test_a_registered_bot_is_shown_its_token_once(house):
     assert len(first.token) > 40
     assert (again.bot, again.token) == (first.bot, "")
     await house.wire(first.token).attend()
+
+
+async def test_one_person_is_one_owner_however_the_name_is_written(house):
+    """A Mac decomposes accents, and names that were stored before are found in any form."""
+    written = ("Zo\u00eb", "Zoe\u0308", " Zo\u00eb ", "Zoe\u0308\u3164")
+    for number, owner in enumerate(written):
+        request = bot_service_pb2.RegisterBotRequest(bot=f"zoe{number}", owner=owner)
+        answer = await house.admin.bots.RegisterBot(request, metadata=house.admin.metadata)
+        assert answer.bot.owner == "Zo\u00eb"
+    for number, owner in enumerate((" Zo\u00eb", "Zoe\u0308"), start=len(written)):
+        await house.server.store.bots.register_bot(f"zoe{number}", "1", owner, "")
+    for invisible in ("\u3164", " ", "\u2800\u115f"):
+        request = bot_service_pb2.RegisterBotRequest(bot="nobody", owner=invisible)
+        refused = await refusal_of(house.admin.bots.RegisterBot(request, metadata=house.admin.metadata))
+        assert refused.reason == "INVALID_ARGUMENT"
+    erase = access_service_pb2.EraseOwnerRequest(owner="Zoe\u0308").SerializeToString()
+    answer = await house.admin.raw("/seatwise.v1.AccessService/EraseOwner", erase)
+    erased = access_service_pb2.EraseOwnerResponse.FromString(answer)
+    assert [*erased.bots] == [f"bots/zoe{number}/versions/1" for number in range(6)]
 
 
 async def test_a_bot_that_is_there_is_not_registered_by_another_request(house):
