@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from errno import EADDRINUSE
+from errno import EADDRINUSE, EADDRNOTAVAIL
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -528,8 +528,9 @@ def _take_http_port(config: Config) -> HttpPort | None:
         return take_http_port(http, is_encrypted=config.tls is not None)
     except OSError as error:
         where = f"{http.host}:{http.port}"
+        another = "an address of this machine" if error.errno == EADDRNOTAVAIL else "another --http-port"
         raise PortBusy(
-            f"cannot serve HTTP on {where}: {error}; choose another --http-port, or --no-http"
+            f"cannot serve HTTP on {where}: {error.strerror}; choose {another}, or --no-http"
         ) from None
 
 

@@ -167,7 +167,7 @@ def serving_metrics(page: MetricsPage, host: str, port: int) -> Iterator[int]:
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(page)
-    server, thread = start_http_server(port, host, registry)
+    server, thread = start_http_server(port, host.strip("[]"), registry)
     server.RequestHandlerClass = _Connection
     try:
         yield int(server.server_port)

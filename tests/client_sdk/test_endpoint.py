@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatwise.errors import EncryptionError
+from seatwise.errors import EncryptionError, UsageError
 from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 
 TLS_LOBBY = resolve_endpoint("https://lobby.example:7433")
@@ -21,6 +21,8 @@ CLEAR_LOBBY = resolve_endpoint("lobby.example:7433", insecure=True)
         ("http://host:7433", True, None, "host:7433", False),
         ("host:7433", False, None, "host:7433", True),
         ("host:7433", True, None, "host:7433", False),
+        ("127.0.0.1:7433.", False, None, "127.0.0.1:7433", False),
+        ("https://host:7433.", False, None, "host:7433", True),
         (" host:7433 ", False, None, "host:7433", True),
         ("dns:///host:7433", False, None, "dns:///host:7433", True),
         ("[2001:db8::1]:7433", False, None, "[2001:db8::1]:7433", True),
@@ -45,6 +47,12 @@ def test_an_address_means_one_endpoint(
 ) -> None:
     endpoint = resolve_endpoint(address, insecure=insecure, lobby=lobby)
     assert (endpoint.target, endpoint.is_encrypted) == (target, is_encrypted)
+
+
+@pytest.mark.parametrize("address", ["::1:7433", "https://2001:db8::1:7433", "::1"])
+def test_an_address_of_ipv6_without_brackets_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="write it in brackets"):
+        resolve_endpoint(address)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import os
 import re
+import socket
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from ipaddress import ip_address
 from stat import S_ISREG
 
 LAST_PORT = 65535
@@ -153,6 +155,24 @@ def parse_port(text: str) -> int:
     if not _is_whole(text) or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is not a port: give a whole number from 0 to {LAST_PORT}")
     return int(text)
+
+
+def parse_host(text: str) -> str:
+    """Return a host of this machine to listen on: a name, or an address, with brackets if it is one of IPv6."""
+    bare = text.removeprefix("[").removesuffix("]")
+    try:
+        return f"[{bare}]" if ip_address(bare.partition("%")[0]).version == 6 else bare
+    except ValueError:
+        pass
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
+        raise ArgumentTypeError(f"{text!r} is no host, such as 127.0.0.1, localhost or ::1")
+    try:
+        socket.getaddrinfo(text, None)
+    except OSError:
+        raise ArgumentTypeError(
+            f"this machine knows no host {text!r}; 0.0.0.0 listens on all its addresses"
+        ) from None
+    return text
 
 
 def parse_address(text: str) -> str:

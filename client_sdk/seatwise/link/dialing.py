@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import grpc
 
+from seatwise.defaults import PORT
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, UsageError
 from seatwise.link.certificate import dates_of, format_pin, key_digest, names_of
-from seatwise.link.endpoint import Endpoint
+from seatwise.link.endpoint import REST_PREFIX, Endpoint
 from seatwise.link.security import Security
 
 Option = tuple[str, Any]
@@ -43,6 +44,9 @@ HANDSHAKE_S = 3.0
 
 _IS_OF_TLS = re.compile("handshake|verif", re.IGNORECASE)
 """Matches the messages of gRPC for a failure of TLS."""
+
+_IS_OF_HTTP = re.compile(r"http1\.x server \(HTTP status 400\)|missing selected ALPN")
+_IS_OF_NAME = re.compile("Domain name not found|Misformatted domain name")
 
 
 class Dial(NamedTuple):
@@ -96,9 +100,14 @@ def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
 
 
 def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError) -> SeatwiseError:
-    """Return an `EncryptionError` if the server is there and TLS is why the link failed, else the same error.
+    """Return an `EncryptionError` if the server is there and TLS is why the link failed, a `UsageError` if the port is one for HTTP,
+    else the same error.
 
     This blocks as `prepare_dial` does, and sends no token."""
+    if _IS_OF_HTTP.search(str(error)):
+        return UsageError(http_only(endpoint))
+    if _IS_OF_NAME.search(str(error)):
+        return UnavailableError(f"this machine knows no host {endpoint.target.rpartition(':')[0]}")
     is_checked = endpoint.is_encrypted and not fetches_certificate(endpoint, security)
     context = _make_context(security, is_checked=is_checked)
     try:
@@ -269,6 +278,15 @@ def tls_only(endpoint: Endpoint) -> str:
             f"(seatwise serve --address https://{endpoint.target})"
         )
     return f"{endpoint.address} speaks TLS: write {endpoint.with_scheme(is_encrypted=True)}"
+
+
+def http_only(endpoint: Endpoint) -> str:
+    """Return the message for a port that speaks HTTP/1.1, so no gRPC."""
+    rest = f"{REST_PREFIX}{endpoint.with_scheme(is_encrypted=endpoint.is_encrypted)}"
+    return (
+        f"{endpoint.address} is a port for HTTP or WebSockets: give the one for gRPC, which is {PORT} unless the operator says "
+        f"otherwise. Bots play over HTTP with the address {rest}"
+    )
 
 
 def _hangs_up(endpoint: Endpoint) -> str:

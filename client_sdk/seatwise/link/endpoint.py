@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from seatwise.codec.errors import MalformedOffer
-from seatwise.errors import EncryptionError
+from seatwise.errors import EncryptionError, UsageError
 
 HTTPS_PORT = 443
 """The port to dial if an address names none: that of gRPC, and of WebSockets over TLS."""
@@ -77,11 +77,17 @@ class Endpoint:
 
 
 def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | None = None) -> Endpoint:
-    """Return the server that an address names. `lobby` is the server that has offered a seat there, if one has."""
+    """Return the server that an address names. `lobby` is the server that has offered a seat there, if one has.
+
+    Raises `UsageError` for an address of IPv6 without brackets: nobody knows where its port begins.
+    """
     scheme, target = _split_scheme(address.strip())
     if scheme in _WEB_SOCKETS:
         target = target.partition("/")[0]
     is_local = is_local_target(target)
+    if lobby is None and target.count(":") > 1 and re.fullmatch(r"[0-9A-Fa-f:]+", target):
+        host, _, port = target.rpartition(":")
+        raise UsageError(f"{address} is an address of IPv6: write it in brackets, as in [{host}]:{port}")
     if target.startswith(_SOCKETS):
         is_encrypted = False
     elif scheme:
@@ -149,6 +155,7 @@ def check_offered_address(address: str) -> None:
 
 
 def _split_scheme(address: str) -> tuple[str, str]:
+    address = re.sub(r"(:\d+)\.$", r"\1", address)  # copied with the end of the sentence
     found = _SCHEME.fullmatch(address)
     return (found[1].lower(), found[2].rstrip("/")) if found else ("", address)
 

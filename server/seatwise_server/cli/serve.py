@@ -74,7 +74,12 @@ def configure(parser: ArgumentParser) -> None:
 
 def _add_listening(parser: ArgumentParser) -> None:
     """Add the arguments for the addresses: where the server listens, and where bots find it."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--host",
+        type=arguments.parse_host,
+        default="127.0.0.1",
+        help="address to listen on (default: %(default)s)",
+    )
     parser.add_argument(
         "--port",
         type=arguments.parse_port,
@@ -93,7 +98,10 @@ def _add_http(parser: ArgumentParser) -> None:
         "HTTP", "the pages and the REST API of a gateway; it has the same certificate"
     )
     group.add_argument(
-        "--http-host", metavar="HOST", help="address that HTTP listens on (default: that of --host)"
+        "--http-host",
+        type=arguments.parse_host,
+        metavar="HOST",
+        help="address that HTTP listens on (default: that of --host)",
     )
     group.add_argument(
         "--http-port", type=arguments.parse_port, metavar="PORT",
@@ -137,7 +145,10 @@ def _add_websockets(parser: ArgumentParser) -> None:
         help=f"port for WebSockets; 0 takes a free port (default: {WS_PORT} if it is free, or a free port with --port 0)",
     )  # fmt: skip
     group.add_argument(
-        "--ws-host", default="", metavar="HOST", help="address that it listens on (default: --host)"
+        "--ws-host",
+        type=arguments.parse_host,
+        metavar="HOST",
+        help="address that it listens on (default: --host)",
     )
     group.add_argument(
         "--ws-address", type=arguments.parse_ws_address, metavar="URL",
@@ -312,6 +323,7 @@ def _add_telling(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--metrics-host",
+        type=arguments.parse_host,
         default="127.0.0.1",
         metavar="HOST",
         help="address that /metrics listens on (default: %(default)s)",
@@ -372,7 +384,7 @@ def config_of(args: Namespace) -> Config:
         address=args.address or "",
         ws_port=_ws_port(args),
         is_ws_port_default=args.ws_port is None,
-        ws_host=args.ws_host,
+        ws_host=args.ws_host or "",
         ws_address=args.ws_address or "",
         ws_origins=tuple(args.ws_origins),
         tls=_tls_files(args),

@@ -86,7 +86,10 @@ class WebSocketServer:
         """Listens there, and returns the port. Raises OSError if the port is not free."""
         host = host.strip("[]")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        is_dual = host == "::" and socket.has_dualstack_ipv6()  # as gRPC and HTTP listen there
+        self._listener = socket.create_server(
+            (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=is_dual
+        )
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, READ_BUFFER)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WRITE_BUFFER)
         self._listener.setblocking(False)

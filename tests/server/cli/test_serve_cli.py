@@ -30,6 +30,8 @@ from seatwise_server.config import Config
         ("--tables 0", "'0' is not a whole number of at least 1"),
         ("--wait-replicas -1", "'-1' is not a whole number of at least 1"),
         ("--address foo", "'foo' is not HOST:PORT"),
+        ("--host nosuch.invalid", "this machine knows no host 'nosuch.invalid'"),
+        ("--ws-host 127.0.0.1:7481", "'127.0.0.1:7481' is no host"),
     ],
 )
 def test_options_without_sense_are_refused(

@@ -14,7 +14,7 @@ from harness.house import house_in
 from harness.proxy import proxy_to
 
 from seatwise.async_client import AsyncClient
-from seatwise.errors import BadTokenError, EncryptionError, NotFoundError
+from seatwise.errors import BadTokenError, EncryptionError, NotFoundError, UsageError
 from seatwise.link.endpoint import is_local_address
 from seatwise.link.security import Security
 from seatwise.link.transports import choose_wire
@@ -193,3 +193,10 @@ async def test_a_token_does_not_travel_in_clear_to_another_machine() -> None:
     assert choose_wire("rest+http://localhost:7480", "secret", False, Security()).address
     assert is_local_address("rest+http://localhost:7480")
     assert not is_local_address("rest+https://example.org")
+
+
+async def test_a_client_at_the_port_for_http_is_told_so(http_house: House) -> None:
+    assert http_house.server
+    async with AsyncClient(http_house.server.http_address, "") as client:
+        with pytest.raises(UsageError, match="is a port for HTTP or WebSockets: give the one for gRPC"):
+            await client.list_matches()
