@@ -24,7 +24,8 @@ MODULES = {
     "referee/seatwise_referee/games/ugo": ("kingdoms", "legality", "round_flow", "rules", "state", "tricks", "view"),
     "referee/seatwise_referee/verify": ("charges", "open_question", "replay", "required_entries", "shape"),
     "client_sdk/seatwise/local": ("table",),
-    "client_sdk/seatwise/codec": ("encoded_bytes", "ugo", "wire_format"),
+    "client_sdk/seatwise/codec": ("wire_format",),
+    "client_sdk/seatwise/kits/ugo": ("codec",),
     "server/seatwise_server/play": ("command_queue", "lag", "match_clock", "outbox", "play_messages", "receipts", "seat_links", "seat_updates", "standstills", "table"),
 }  # fmt: skip
 """The modules, by folder."""

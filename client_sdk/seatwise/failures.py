@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import TextIO
 
 from seatwise.errors import BadAnswerError
 
-_SAMPLES_FOLDER = str(Path(__file__).parent / "samples")
+_SAMPLE = re.compile(r"[/\\]seatwise[/\\](kits[/\\]\w+[/\\])?samples\b")
+"""The place of the sample bots, which are shown as a bot of an author is."""
 _ON_THE_WAY = (
     str(Path(__file__).parent),
     "client_sdk/seatwise/",  # what frames of compiled modules say
@@ -105,7 +107,12 @@ def _own_part(error: BaseException) -> TracebackType | None:
 
 
 def _is_on_the_way(file: str) -> bool:
-    return file.startswith(_ON_THE_WAY) and not file.startswith(_SAMPLES_FOLDER)
+    return file.startswith(_ON_THE_WAY) and not is_sample(file)
+
+
+def is_sample(file: str) -> bool:
+    """Return whether this is the code of a sample bot."""
+    return _SAMPLE.search(file) is not None
 
 
 def place_of(error: BaseException) -> str:

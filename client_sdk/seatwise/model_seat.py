@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, TypeAlias
 
 from seatwise.bot import Bot, BotFactory
-from seatwise.codec.json_views import view_to_json
+from seatwise.codec.json_values import view_to_json
 from seatwise.errors import BadAnswerError, ResignMatch, SeatwiseError
 from seatwise.kits.game_kit import GameKit, check_text_game, list_move_texts, read_move_text
 from seatwise.offer import Offer

@@ -19,7 +19,7 @@ from seatwise.errors import UsageError
 from seatwise.hosting import HostedGame
 from seatwise.kits import OWN_KITS
 from seatwise.kits.game_kit import GameKit
-from seatwise.kits.installed_games import make_kit
+from seatwise.kits.hosted.installed_games import make_kit
 from seatwise_referee.game import IllegalMove, Options, Seat
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.hosted.hosted_rules import HostedRules, HostedState

@@ -1,7 +1,7 @@
 """Ubongo for authors of bots: cards, views, layouts, and the geometry of the rules.
 
 These are the functions of the referee itself, so a bot can check a layout before it yields it. At a local table each call
-has a price in virtual time (`seatwise.ubongo_prices`):
+has a price in virtual time (`seatwise.kits.ubongo.prices`):
 
     >>> from seatwise.ubongo import Card, Placement, fitting_beside, is_fitting
     >>> one, other = Card.parse("1-01"), Card.parse("1-02")
@@ -14,9 +14,9 @@ has a price in virtual time (`seatwise.ubongo_prices`):
     True
 """
 
-from seatwise.drawing import draw
+from seatwise.kits.ubongo.prices import fitting_beside, fitting_places, is_fitting, overlapping, touch
+from seatwise.kits.ubongo.text import draw
 from seatwise.race_steps import Thought
-from seatwise.ubongo_prices import fitting_beside, fitting_places, is_fitting, overlapping, touch
 from seatwise_referee.games.ubongo import (
     BOUND,
     CARDS,

@@ -17,7 +17,7 @@ from subprocess import DEVNULL
 import structlog
 
 from seatwise.child_process import ChildProcess, run_repeatedly
-from seatwise.kits.installed_games import UNLOADED_VARIABLE
+from seatwise.kits.hosted.installed_games import UNLOADED_VARIABLE
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.memory import START_AGAIN
 from seatwise_server.play.step_marker import (

@@ -16,7 +16,7 @@ import structlog
 
 from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise.kits import KITS
-from seatwise.kits.optional_parts import SEARCH_PACKAGE, is_search_installed
+from seatwise.kits.game_kit import SEARCH_PACKAGE, is_search_installed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
 from seatwise_server.store.owner_matches import OWNERS_PREFIX

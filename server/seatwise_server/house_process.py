@@ -18,10 +18,10 @@ from seatwise import Bot
 from seatwise.child_process import told_lines
 from seatwise.errors import SeatwiseError, first_error
 from seatwise.kits import KITS
+from seatwise.kits.search_limit import SEARCH_LIMIT
 from seatwise.race_steps import Thought
 from seatwise.remote import run_async
 from seatwise.samples import sample as find_sample
-from seatwise.samples.search_limit import SEARCH_LIMIT
 
 MOST_HOUSE_MATCHES = 64
 SEARCH_NICENESS = 10

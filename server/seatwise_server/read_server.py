@@ -20,7 +20,7 @@ import structlog
 
 from seatwise.child_process import told_lines
 from seatwise.cli import decks
-from seatwise.kits.installed_games import forbid_game_code
+from seatwise.kits.hosted.installed_games import forbid_game_code
 from seatwise_server import log
 from seatwise_server.app import PortBusy, StoreLost, running
 from seatwise_server.config import Config, HttpSettings, SpectatorDelay

@@ -6,8 +6,7 @@ import json
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from seatwise.codec.offer import encode_options
-from seatwise.codec.time_control import encode_time_control
+from seatwise.codec.offer import encode_options, encode_time_control
 from seatwise.v1 import access_token_pb2, bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from seatwise import Card, View
 from seatwise.bot import BotFactory
+from seatwise.kits.ugo.match_luck import mean_playout_points
+from seatwise.kits.ugo.samples import Greedy
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
-from seatwise.samples.greedy import Greedy
-from seatwise.samples.ugo_playouts import mean_playout_points
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import deal_seed_of_set

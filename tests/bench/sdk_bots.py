@@ -8,8 +8,8 @@ import os
 
 from processes import cpu_s, say
 
+from seatwise.kits.ugo.samples import RandomCard
 from seatwise.remote import run_async
-from seatwise.samples.random import RandomCard
 from seatwise.ugo import Card, View
 
 MATCHES = 16

@@ -21,11 +21,11 @@ from typing import Any, Generic, TypeVar
 from chaos.history import History, Line
 from seatwise import Bot, Card, ubongo
 from seatwise.kits.codecs import CODECS
+from seatwise.kits.ubongo.samples import RandomBuilder
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.security import Security
 from seatwise.link.transports import choose_wire
 from seatwise.link.wire import Wire, WireStream
-from seatwise.samples.ubongo_random import RandomBuilder
 from seatwise.ugo import View
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise.v1.play_service_pb2 import MoveRejected

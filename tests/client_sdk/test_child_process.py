@@ -32,7 +32,7 @@ CHILDREN = {
 SPEAKS = """
 import json, os
 from seatwise.child_process import told_lines
-from seatwise.cli.output import AnswerOutput
+from seatwise.output import AnswerOutput
 answers = AnswerOutput()
 print("what a bot prints")
 for told in told_lines():

@@ -17,7 +17,7 @@ import pytest
 
 import seatwise
 from seatwise.cli import main
-from seatwise.cli.output import writing_file
+from seatwise.output import writing_file
 
 LOUD = """
 import atexit, os, seatwise, sys

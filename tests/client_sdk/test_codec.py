@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise.codec import MalformedMove, MalformedView
-from seatwise.codec.offer import decode_offer, decode_options
+from seatwise.codec.offer import decode_offer, decode_options, decode_time_control, encode_time_control
 from seatwise.codec.result import decode_ending, decode_match_ended
-from seatwise.codec.time_control import decode_time_control, encode_time_control
-from seatwise.codec.ugo import decode_move, decode_view, encode_move, encode_view
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.kits.codecs import CODECS
+from seatwise.kits.ugo.codec import decode_move, decode_view, encode_move, encode_view
 from seatwise.offer import Offer
 from seatwise.v1 import match_pb2, play_service_pb2, time_control_pb2
 from seatwise_referee.ending import Ending

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise.codec import MalformedMove, MalformedView
-from seatwise.codec.ubongo import decode_move, decode_view, encode_move, encode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.kits.codecs import CODECS
+from seatwise.kits.ubongo.codec import decode_move, decode_view, encode_move, encode_view
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (

@@ -14,17 +14,18 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise import async_client, client, drawing, errors, local, standings, ubongo, ugo
+from seatwise import async_client, client, errors, local, standings, ubongo, ugo
 from seatwise.bot import check_bot
 from seatwise.kits.bot_methods import GameMethods
+from seatwise.kits.ubongo import text
+from seatwise.kits.ubongo.solver import solve
 from seatwise.samples import sample
-from seatwise.samples.ubongo_solver import solve
 
 MODULES = (
     "seatwise",
     "seatwise.bot",
     "seatwise.race_steps",
-    "seatwise.drawing",
+    "seatwise.kits.ubongo.text",
     "seatwise.errors",
     "seatwise.local.matches",
     "seatwise.replay.sentences",
@@ -73,7 +74,7 @@ PUBLIC = list(
             seatwise.run,
             seatwise.run_async,
             check_bot,
-            drawing.draw,
+            text.draw,
             errors.from_rpc,
             sample,
             solve,

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise.kits import KITS
-from seatwise.kits.optional_parts import is_search_installed
+from seatwise.kits import KITS, search_limit
+from seatwise.kits.game_kit import is_search_installed
+from seatwise.kits.search_limit import SearchLimit
 from seatwise.offer import TimeLeft
-from seatwise.samples import SAMPLES, sample, search_limit
-from seatwise.samples.search_limit import SearchLimit
+from seatwise.samples import SAMPLES, sample
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Ugo
 from seatwise_server import house
@@ -84,7 +84,7 @@ def test_half_of_the_moves_of_half_greedy_are_those_of_greedy() -> None:
 
 def test_counting_ahead_scores_every_seat_of_a_simulated_round() -> None:
     """Its model gives the lead that the referee gives, where the deal leaves no choice: one card in each hand."""
-    from seatwise.samples.counting_ahead import LeadModel
+    from seatwise.kits.ugo.samples import LeadModel
 
     chance, compared = Random(4), 0
     for number in range(30):
@@ -115,7 +115,7 @@ def compare_last_trick(state: Any, model: Any) -> bool:
 @needs_search
 def test_a_search_without_time_plays_as_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = SearchLimit(1)
-    monkeypatch.setattr("seatwise.samples.searching.SEARCH_LIMIT", limit)
+    monkeypatch.setattr("seatwise.kits.ugo.samples.SEARCH_LIMIT", limit)
     with limit.take_slot(0):
         card = bot_of("search-2000", limit_ms=20).choose(first_view())
     assert card == bot_of("greedy").choose(first_view())

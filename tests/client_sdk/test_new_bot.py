@@ -13,8 +13,8 @@ import pytest
 
 import seatwise
 from seatwise.cli import main
-from seatwise.codec.json_views import view_to_json
-from seatwise.codec.ugo import CODEC as UGO_CODEC
+from seatwise.codec.json_values import view_to_json
+from seatwise.kits.ugo.codec import CODEC as UGO_CODEC
 from seatwise.new_bot import LANGUAGES
 from seatwise.ugo import Card, View
 

@@ -17,9 +17,9 @@ from matches.scenes import SCENES, TURNS, broke_rules, eventful, timed_out
 
 from seatwise.errors import UsageError
 from seatwise.kits import KITS
-from seatwise.kits.ugo_frames import FRAME_WRITER, rebuild_kingdoms, section_scores
+from seatwise.kits.frames import TextFrameWriter
+from seatwise.kits.ugo.frames import FRAME_WRITER, rebuild_kingdoms, section_scores
 from seatwise.replay import ALL_OPEN, SPECTATOR, Frame, build_frames, read_replay
-from seatwise.replay.frame_writer import TextFrameWriter
 from seatwise.replay.hints import HintSource
 from seatwise.replay.sentences import short_names
 from seatwise_referee.game import Seat
@@ -270,7 +270,7 @@ def test_there_is_no_hint_for_a_seat_that_has_left() -> None:
 def test_a_game_that_does_not_draw_shows_its_views_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = eventful()
     kit = KITS["ugo"]
-    monkeypatch.setitem(KITS, "ugo", replace(kit, frames_module="seatwise.replay.frame_writer"))
+    monkeypatch.setitem(KITS, "ugo", replace(kit, frames_module="seatwise.kits.frames"))
     frames = frames_of(desk)
     assert "supply: 36" in frames[0].table["text"]
     assert "hand: (" in TextFrameWriter().draw_text(frames[0], short_names(desk.setup.bots))

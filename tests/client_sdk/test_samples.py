@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise.samples import SAMPLES, counting, sample
+from seatwise.kits.ugo import samples as counting
+from seatwise.samples import SAMPLES, sample
 from seatwise.ugo import CARDS, Card, View
 from seatwise_referee.games.ugo import Ugo
 

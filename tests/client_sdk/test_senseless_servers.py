@@ -18,11 +18,11 @@ from doubles.senseless import MATCHES, Senseless, SenselessStream, SenselessWire
 
 import seatwise
 from seatwise.codec import MalformedView
-from seatwise.codec.ubongo import CODEC as UBONGO
-from seatwise.codec.ugo import CODEC as UGO
 from seatwise.errors import UnavailableError
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.kits.ubongo.codec import CODEC as UBONGO
+from seatwise.kits.ugo.codec import CODEC as UGO
 from seatwise.link import (
     bot_runner,
     bot_session,

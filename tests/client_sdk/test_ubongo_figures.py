@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from seatwise.samples.ubongo_figures import compare_cards, main, measure_side, table_lines, time_to_solve
-from seatwise.samples.ubongo_solver import hand_of
+from seatwise.kits.ubongo.figures import compare_cards, main, measure_side, table_lines, time_to_solve
+from seatwise.kits.ubongo.solver import hand_of
 from seatwise_referee.games.ubongo import CARDS, HOUSE_DECKS, Side
 
 PAGE = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()

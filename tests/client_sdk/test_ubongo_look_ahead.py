@@ -9,14 +9,14 @@ import pytest
 
 import seatwise
 from seatwise.kits import KITS
-from seatwise.samples.ubongo_look_ahead import (
+from seatwise.kits.ubongo.samples import (
     BRIEF_NODES,
     LookAhead,
     another_may_call,
     find_deck,
     turned_cards,
 )
-from seatwise.samples.ubongo_solver import Search, solve
+from seatwise.kits.ubongo.solver import Search, solve
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     CALL,

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from seatwise.samples.ubongo_solver import NODES, Search, hand_of, measure_hands, solve
+from seatwise.kits.ubongo.solver import NODES, Search, hand_of, measure_hands, solve
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     BOUND,

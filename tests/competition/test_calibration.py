@@ -14,7 +14,7 @@ from seasons.virtual_ladder import Ladder, plackett_luce
 
 import seatwise
 from seatwise import Card
-from seatwise.samples.greedy import Greedy
+from seatwise.kits.ugo.samples import Greedy
 from seatwise.ugo import View
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import ELO_SCALE, StrengthFit, fit_strengths

@@ -12,7 +12,7 @@ import pytest
 
 import seatwise
 from seatwise.cli import main
-from seatwise.samples.ugo_gifts import COST_SCALE, MatchGifts, judge_card, measure_gifts
+from seatwise.kits.ugo.match_luck import COST_SCALE, MatchGifts, judge_card, measure_gifts
 from seatwise_referee.games.ugo import Ugo
 from seatwise_server.competition.statistics.decision_gifts import LEAST_JUDGED_MATCHES, find_gifts
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from seasons.simulated_points import season
 
-from seatwise.samples.ugo_playouts import mean_playout_points
+from seatwise.kits.ugo.match_luck import mean_playout_points
 from seatwise_server.competition.numeric.student_t import half_width_errors
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate

@@ -194,7 +194,7 @@ def test_every_table_of_a_page_has_its_head(page: Path) -> None:
 SERVER = ROOT / "server" / "seatwise_server"
 SDK_ARITHMETIC = [
     ROOT / "client_sdk" / "seatwise" / f"{name}.py"
-    for name in ("anytime_mean", "local/comparison", "samples/ugo_gifts", "samples/ugo_playouts")
+    for name in ("anytime_mean", "local/comparison", "kits/ugo/match_luck")
 ]
 """The arithmetic of statistics that the SDK has."""
 PAIRING = [SERVER / "ladder" / "ladder_pairing.py", SERVER / "ladder" / "bot_form.py"]

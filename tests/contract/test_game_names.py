@@ -23,20 +23,11 @@ BATCH = "seatwise/rl/"
 LISTS = {
     "seatwise_referee/games/registry.py": "the rules of our games",
     "seatwise/kits/__init__.py": "the kits of our games",
-    "seatwise/kits/optional_parts.py": "the compiled rules that the search of a sample needs",
     "seatwise/kits/bot_methods.py": "the methods that a bot inherits",
-    "seatwise/cli/doctor.py": "the game in which the doctor examines a bot: the protocol is the same in all games",
-    "seatwise/doctor/checks.py": "the same",
-    "seatwise/doctor/examination.py": "the same",
+    "seatwise/cli/doctor.py": "the help for users says which game the bot must play",
     "seatwise/__init__.py": "names that users import: Card, Colour and View",
 }
 """The modules that may name games, and what they list."""
-
-
-def own_modules() -> set[str]:
-    """The modules of single games that do not have the game in their names: samples, and a drawing for users."""
-    samples = {home.partition(":")[0] for kit in OWN_KITS for home in kit.samples.values()}
-    return {f"{module.replace('.', '/')}.py" for module in samples} | {"seatwise/drawing.py"}
 
 
 def names_in(source: str) -> Iterator[str]:
@@ -72,11 +63,10 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 def test_no_module_outside_of_its_own_names_a_game() -> None:
-    allowed = own_modules() | LISTS.keys()
     named = {
         name: found
         for name, path in modules()
-        if name not in allowed and (found := [*names_in(path.read_text())])
+        if name not in LISTS and (found := [*names_in(path.read_text())])
     }
     assert named == {}, "ask the kit of the game instead: seatwise.kits.KITS"
 

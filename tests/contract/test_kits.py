@@ -189,7 +189,7 @@ CHOOSE, ARRANGE, BUILD = UGO.methods["card"], UGO.methods["arrange"], KITS["ubon
         (replace(UGO, methods={"card": replace(CHOOSE, name="play_card"), "arrange": ARRANGE}), "seatwise.Bot has no method play_card"),
         (replace(UGO, methods={"card": BUILD, "arrange": ARRANGE}), "the pace 'card' need a TurnMethod"),
         (replace(UGO, codec_module="seatwise.codec.hearts"), "write `CODEC` in the module seatwise.codec.hearts"),
-        (replace(UGO, codec_module="seatwise.codec.errors"), "write `CODEC` in the module seatwise.codec.errors"),
+        (replace(UGO, codec_module="seatwise.codec.game_codec"), "write `CODEC` in the module seatwise.codec.game_codec"),
         (replace(UGO, frames_module="seatwise.kits.hearts"), "write `FRAME_WRITER` in the module seatwise.kits.hearts"),
         (replace(UGO, samples={"greedy": UGO.samples["greedy"]}), "it has no sample bot `random`"),
         (replace(UGO, samples={"random": "seatwise.samples.hearts:Hearts"}), "its sample 'random' is no bot of the game"),

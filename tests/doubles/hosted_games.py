@@ -12,7 +12,7 @@ from seatwise.hosting import Chance, HostedGame, HostedKit, HostedOption
 from seatwise.kits import KITS
 from seatwise.kits.codecs import CODECS
 from seatwise.kits.game_kit import GameKit
-from seatwise.kits.installed_games import make_kit
+from seatwise.kits.hosted.installed_games import make_kit
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.lobby.queue import QUEUES, Queue
 

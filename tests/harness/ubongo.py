@@ -12,9 +12,9 @@ from harness.house import House
 from harness.items import item
 from harness.table import Chair, Table
 from harness.wire import Wire
-from seatwise.codec.ubongo import decode_view, encode_layout
 from seatwise.games.ubongo.v1 import ubongo_pb2
-from seatwise.samples.ubongo_solver import solve
+from seatwise.kits.ubongo.codec import decode_view, encode_layout
+from seatwise.kits.ubongo.solver import solve
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import Layout, UbongoView
 

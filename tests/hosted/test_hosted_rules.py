@@ -11,7 +11,7 @@ import pytest
 from doubles.hosted_games import Highest, load_leduc, use_game
 
 import seatwise
-from seatwise.kits.installed_games import make_kit
+from seatwise.kits.hosted.installed_games import make_kit
 from seatwise_referee.game import BadOptions, IllegalMove, Seat
 from seatwise_referee.hosted.chance import Chance
 from seatwise_referee.hosted.hosted_game import GameFault, HostedGame, HostedOption

@@ -11,7 +11,7 @@ import pytest
 from doubles.hosted_games import EXAMPLES
 from hosted.packages import install_package, run_seatwise
 
-from seatwise.kits import installed_games
+from seatwise.kits.hosted import installed_games
 from seatwise_referee.hosted.hosted_game import GameFault
 
 GOOD = """

@@ -8,7 +8,7 @@ import pytest
 from doubles.hosted_games import Bids, Guesses, use_game
 
 import seatwise
-from seatwise.codec import hosted
+from seatwise.kits.hosted import codec as hosted
 from seatwise.v1.json_payload_pb2 import JsonView
 from seatwise_referee.effects import AcceptMove, RejectRequest, ShowView, WakeAt
 from seatwise_referee.ending import RejectReason

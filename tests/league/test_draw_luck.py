@@ -13,8 +13,8 @@ import pytest
 from seasons.one_season import league_of
 
 import seatwise
-from seatwise.samples.greedy import Greedy
-from seatwise.samples.ugo_draws import measure_draw_luck
+from seatwise.kits.ugo.match_luck import measure_draw_luck
+from seatwise.kits.ugo.samples import Greedy
 from seatwise.ugo import default_order
 from seatwise_referee.games.ugo import Arrange, Play, Ugo
 from seatwise_referee.shuffle import deal_seed

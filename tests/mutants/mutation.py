@@ -23,7 +23,8 @@ FOLDER = ROOT / "dist" / "mutation"
 PACKAGES = ("referee/seatwise_referee", "client_sdk/seatwise", "server/seatwise_server")
 MUTATED = (
     *(f"seatwise_referee/{name}" for name in ("decision", "journal", "match", "position", "prompt_clock", "race", "record", "shuffle")),
-    *(f"seatwise/codec/{name}" for name in ("game_codec", "json_views", "result", "ubongo", "ugo", "wire_format")),
+    *(f"seatwise/codec/{name}" for name in ("game_codec", "json_values", "result", "wire_format")),
+    *(f"seatwise/kits/{game}/codec" for game in ("ubongo", "ugo")),
 )  # fmt: skip
 TESTS = ("tests/referee", "tests/client_sdk/test_codec.py", "tests/client_sdk/test_codec_ubongo.py")
 LEFT_OUT = ("tests/referee/test_match_at_random.py", "tests/referee/test_race_at_random.py")

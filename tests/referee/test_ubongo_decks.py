@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matches.ubongo_positions import PLAIN
 
-from seatwise.samples.ubongo_solver import measure_hands
+from seatwise.kits.ubongo.solver import measure_hands
 from seatwise_referee.games.ubongo import (
     CARDS,
     HOUSE_DECK,

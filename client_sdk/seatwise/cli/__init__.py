@@ -6,8 +6,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seatwise.cli.output import open_standard_streams, silence_output
 from seatwise.defaults import FAILED, INTERRUPTED, USAGE
+from seatwise.output import open_standard_streams, silence_output
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -120,8 +120,8 @@ def _run_command(command: Command, args: Namespace) -> int:
     if not command.shows_answers:
         return command.run(args)
 
-    from seatwise.cli.output import cleaning_output
     from seatwise.errors import SeatwiseError
+    from seatwise.output import cleaning_output
 
     try:
         with cleaning_output():

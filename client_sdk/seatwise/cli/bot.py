@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from seatwise.cli.arguments import parse_bot, parse_output
 from seatwise.cli.command import Command
-from seatwise.cli.output import AnswerOutput, answering
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
+from seatwise.output import AnswerOutput, answering
 
 if TYPE_CHECKING:
     from seatwise.bot import BotFactory

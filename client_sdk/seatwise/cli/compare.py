@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from seatwise.cli import decks
 from seatwise.cli.arguments import parse_count, parse_game_option, parse_span
 from seatwise.cli.command import Command
-from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 from seatwise.errors import UsageError
+from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 
 if TYPE_CHECKING:
     from seatwise.local.comparison import Comparison, RunningComparison

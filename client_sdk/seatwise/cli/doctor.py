@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import InputFile, parse_count, parse_output, parse_span
 from seatwise.cli.command import Command
-from seatwise.cli.output import import_rich
 from seatwise.errors import UsageError, first_error
+from seatwise.output import import_rich
 
 if TYPE_CHECKING:
     from seatwise.doctor.doctor import CheckResult, DoctorReport

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from seatwise.cli import decks
 from seatwise.cli.arguments import InputFile, parse_bot, parse_count, parse_game_option, parse_output
 from seatwise.cli.command import Command, program_name
-from seatwise.cli.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, INTERRUPTED, TOKEN_VARIABLE
 from seatwise.errors import UsageError
+from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 
 if TYPE_CHECKING:
     from seatwise.local.recorded_deal import RecordedDeal

@@ -101,8 +101,8 @@ def _check_step(replay: MatchReplay, step: int | None) -> None:
 
 
 def _write_page(replay: MatchReplay, path: str) -> int:
-    from seatwise.cli.output import writing_file
     from seatwise.errors import UsageError
+    from seatwise.output import writing_file
     from seatwise.replay.page import render_page
 
     page = render_page(replay).encode()

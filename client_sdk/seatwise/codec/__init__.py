@@ -7,7 +7,6 @@ sends, such as offers and results (`seatwise_server.play`).
 
 from __future__ import annotations
 
-from seatwise.codec.errors import MalformedMove, MalformedView
-from seatwise.codec.game_codec import GameCodec
+from seatwise.codec.game_codec import GameCodec, MalformedMove, MalformedView
 
 __all__ = ["GameCodec", "MalformedMove", "MalformedView"]

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+
+class MalformedMove(ValueError):
+    """The message is no move of this game. The text tells its sender why."""
+
+
+class MalformedView(ValueError):
+    """The message is no view of this game. A newer referee may have sent it."""
+
+
+class MalformedResult(ValueError):
+    """The message is no result of the match. The text says which field is wrong."""
+
+
+class MalformedOffer(ValueError):
+    """The message is no offer of a seat. The text says which field is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +47,22 @@ class GameCodec:
 
     decode_move: Callable[[Any], Any]
     """Return the move of a move message. Raises `MalformedMove`."""
+
+
+def check_viewer(viewer: int | None, seat: int) -> None:
+    """Raise `MalformedView` if the view is not this seat's."""
+    if viewer != seat:
+        raise MalformedView(f"it is the view of seat {viewer}")
+
+
+def check_seats(field: str, named: Iterable[int], seats: int) -> None:
+    """Raise `MalformedView` if there is no such seat."""
+    for seat in named:
+        if not 0 <= seat < seats:
+            raise MalformedView(f"{field} names the seat {seat}, and there are {seats}")
+
+
+def check_length(field: str, given: Sequence[object], seats: int) -> None:
+    """Raise `MalformedView` if a list by seat is longer or shorter than there are seats."""
+    if len(given) != seats:
+        raise MalformedView(f"{field} has {len(given)} entries for {seats} seats")

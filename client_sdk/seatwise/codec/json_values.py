@@ -6,8 +6,11 @@ import json
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.json_format import MessageToDict
 
+from seatwise.codec.game_codec import GameCodec
 from seatwise.v1.json_payload_pb2 import JsonValue
+from seatwise.v1.play_service_pb2 import Update
 
 JSON_VALUE: Final = JsonValue.DESCRIPTOR.full_name
 """The name of the message that holds a JSON value as text."""
@@ -59,3 +62,9 @@ def _convert_field(value: Any, field: FieldDescriptor | None, change: Any) -> An
 
 def _convert_one(value: Any, type_: Descriptor, change: Any) -> Any:
     return change(value) if type_.full_name == JSON_VALUE else _convert(value, type_, change)
+
+
+def view_to_json(codec: GameCodec, view: Any) -> dict[str, Any]:
+    """Return a view as plain values, as JSON has it at the REST door."""
+    message = type(getattr(Update(), codec.field)).FromString(codec.encode_view(view))
+    return dict(MessageToDict(message, always_print_fields_with_no_presence=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from seatwise.codec.errors import MalformedResult
+from seatwise.codec.game_codec import MalformedResult
 from seatwise.errors import clean_text
 from seatwise.result import Result
 from seatwise.v1 import match_pb2, play_service_pb2

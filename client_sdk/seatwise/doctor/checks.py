@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
-from seatwise.doctor.examination import MOST_REJECTIONS, CheckFailed, Examination, ScriptedMatch
+from seatwise.doctor.examination import MOST_REJECTIONS, CheckFailed, Examination, ScriptedMatch, game_part
 from seatwise.doctor.examined_bot import TOKEN
 from seatwise.doctor.scripted_server import NothingCame, ScriptedServer
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
@@ -714,7 +714,7 @@ async def check_answers_alike(exam: Examination) -> None:
         update.prompt = match.prompt = number
         await exam.say(match, update=update)
         item = await exam.read_move(match)
-        moves.add(item.submit_move.ugo.SerializeToString())
+        moves.add(game_part(item.submit_move).SerializeToString())
         accepted = play_service_pb2.MoveAccepted(request_id=item.submit_move.request_id)
         await exam.say(match, move_accepted=accepted)
     if len(moves) > 1:

@@ -23,6 +23,7 @@ from seatwise.doctor.scripted_server import (
     UnreadableMessage,
     scripted_server,
 )
+from seatwise.kits import DEFAULT_GAME
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import lobby_service_pb2, match_pb2, play_service_pb2, time_control_pb2
 from seatwise_referee.game import IllegalMove, Seat
@@ -31,7 +32,7 @@ from seatwise_referee.journal import WeightedMove, fault_of_choices
 from seatwise_referee.mixed_move import MOST_MIXED_CHOICES
 
 WS_SCHEME: Final = "ws://"
-GAME: Final = "ugo"
+GAME: Final = DEFAULT_GAME
 SEED: Final = bytes(range(32))
 OPPONENT: Final = "bots/opponent/versions/1"
 MOST_REJECTIONS: Final = 10
@@ -41,6 +42,11 @@ MOST_STARVED: Final = 10
 LEAST_WAIT_S: Final = 0.01
 
 _CODEC: Final = CODECS[GAME]
+
+
+def game_part(message: Any) -> Any:
+    """Return the part of a message that belongs to the game."""
+    return getattr(message, _CODEC.field)
 
 
 class CheckFailed(Exception):  # it is an outcome
@@ -56,7 +62,7 @@ class Measurements:
 
 
 class ScriptedMatch:
-    """A match of UGO! in which the other seats play at random."""
+    """A match in which the other seats play at random."""
 
     def __init__(self, chance: random.Random, name: str, seat: int) -> None:
         self.name = f"matches/{name}"
@@ -100,14 +106,14 @@ class ScriptedMatch:
         return fault_of_choices(1, [self._read_choice(choice) for choice in submitted.choices])
 
     def _read_choice(self, choice: play_service_pb2.WeightedMove) -> WeightedMove:
-        return WeightedMove(self._game.move_to_json(_CODEC.decode_move(choice.ugo)), choice.weight)
+        return WeightedMove(self._game.move_to_json(_CODEC.decode_move(game_part(choice))), choice.weight)
 
     def _play_choice(self, submitted: play_service_pb2.SubmitMove | play_service_pb2.WeightedMove) -> str:
         payload = submitted.WhichOneof("move")
         if payload != GAME:
             return f"the field of the game {GAME} is not set, but {payload or 'none'}"
         try:
-            self.play_move(_CODEC.decode_move(submitted.ugo))
+            self.play_move(_CODEC.decode_move(game_part(submitted)))
         except (IllegalMove, MalformedMove) as error:
             return str(error)
         return ""
@@ -122,7 +128,7 @@ class ScriptedMatch:
             receipt=receipt,
             time=play_service_pb2.TimeLeft(move_ms=1000, bank_ms=10_000),
         )
-        update.ugo.ParseFromString(bytes(_CODEC.encode_view(self._game.view(self._state, self.seat))))
+        game_part(update).ParseFromString(bytes(_CODEC.encode_view(self._game.view(self._state, self.seat))))
         return update
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from seatwise.cli.output import writing_file
 from seatwise.doctor.doctor import CheckOutcome, CheckResult, DoctorReport
 from seatwise.errors import UsageError
+from seatwise.output import writing_file
 
 
 def write_junit(report: DoctorReport, file: str) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from seatwise.errors import UsageError
-from seatwise.kits import ubongo_kit, ugo_kit
 from seatwise.kits.game_kit import GameKit
-from seatwise.kits.hosted_kit import make_remote_kit
-from seatwise.kits.installed_games import RefusedGame, find_installed_games
+from seatwise.kits.hosted.installed_games import RefusedGame, find_installed_games
+from seatwise.kits.hosted.kit import make_remote_kit
+from seatwise.kits.ubongo import kit as ubongo_kit
+from seatwise.kits.ugo import kit as ugo_kit
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_game import GameFault
 

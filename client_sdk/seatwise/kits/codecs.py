@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from seatwise.codec import hosted
 from seatwise.codec.game_codec import GameCodec
 from seatwise.kits import KITS, OWN_KITS
-from seatwise.kits.hosted_kit import describe_json_view
+from seatwise.kits.hosted import codec as hosted
+from seatwise.kits.hosted.kit import describe_json_view
 
 CODECS: Final[dict[str, GameCodec]] = {name: kit.load_codec() for name, kit in KITS.items()}
 """The codecs by the names of their games. All games from outside share one."""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from threading import local
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
@@ -17,7 +20,19 @@ from seatwise_referee.games.registry import GAMES
 
 if TYPE_CHECKING:
     from seatwise.codec.game_codec import GameCodec
-    from seatwise.replay.frame_writer import FrameWriter
+    from seatwise.kits.frames import FrameWriter
+
+
+SEARCH_PACKAGE: Final = "seatwise_fast"
+"""The package of the bots that search."""
+
+
+@cache
+def is_search_installed() -> bool:
+    """Return whether the compiled rules are here, without loading them."""
+    spec = find_spec(SEARCH_PACKAGE)
+    folders = spec.submodule_search_locations if spec else None
+    return any(True for folder in folders or () for _ in Path(folder).glob("_*_rules*"))
 
 
 class StepReader(Protocol):
@@ -179,7 +194,7 @@ class GameKit:
     gifts_module: str = ""
     """The module whose `measure_gifts` judges what the moves of a recorded match gave to each seat; empty if none does."""
 
-    frames_module: str = "seatwise.replay.frame_writer"
+    frames_module: str = "seatwise.kits.frames"
     """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text."""
 
     @property

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import Any
 
 from seatwise.bot import BotFactory
-from seatwise.codec.errors import MalformedOffer
+from seatwise.codec.game_codec import MalformedOffer
 from seatwise.codec.offer import decode_offer
 from seatwise.errors import BotFailedError, WrongGameError
 from seatwise.kits import find_server_kit

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from seatwise.codec.errors import MalformedOffer
+from seatwise.codec.game_codec import MalformedOffer
 from seatwise.errors import EncryptionError, UsageError
 
 HTTPS_PORT = 443

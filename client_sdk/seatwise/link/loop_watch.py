@@ -13,12 +13,13 @@ from types import FrameType
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from seatwise.failures import is_sample
+
 BEAT_EVERY_S: Final = 0.25
 LOOKS: Final = 5
 """The loop is blocked if it has not run for so many looks. Looks are counted, because a process that is stopped makes none."""
 
 _SDK: Final = str(Path(__file__).parents[1])
-_SAMPLE_BOTS: Final = str(Path(__file__).parents[1] / "samples")
 _ASYNCIO: Final = str(Path(asyncio.__file__).parent)
 
 log = logging.getLogger("seatwise")
@@ -96,7 +97,7 @@ def find_own_frame(innermost: FrameType | None) -> FrameType | None:
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith((_SDK, _ASYNCIO)) and not file.startswith(_SAMPLE_BOTS)
+    return file.startswith((_SDK, _ASYNCIO)) and not is_sample(file)
 
 
 _WATCHES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWatch]] = WeakKeyDictionary()

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from seatwise.bot import BotFactory
 from seatwise.codec import MalformedView
-from seatwise.codec.errors import MalformedResult
+from seatwise.codec.game_codec import MalformedResult
 from seatwise.codec.result import decode_end_of_seats
 from seatwise.errors import BadAnswerError, clean_text
 from seatwise.kits import find_server_kit

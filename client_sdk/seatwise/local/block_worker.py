@@ -10,11 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 from seatwise.child_process import told_lines
-from seatwise.cli.output import AnswerOutput
 from seatwise.failures import NewFailures
 from seatwise.kits import use_deck_files
 from seatwise.local.deal_block import BlockPlan, BlockPlayer
 from seatwise.local.matches import LocalWaiter
+from seatwise.output import AnswerOutput
 
 
 def main() -> None:

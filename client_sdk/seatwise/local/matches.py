@@ -241,7 +241,7 @@ def derive_series_key(seed: Seed | None) -> bytes:
 
 @contextmanager
 def _writing_records(records: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    from seatwise.cli.output import writing_file
+    from seatwise.output import writing_file
 
     with ExitStack() as stack:
         try:

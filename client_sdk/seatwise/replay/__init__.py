@@ -9,8 +9,8 @@
 `docs/bot-guide.md` says what `seatwise replay` does with it.
 """
 
+from seatwise.kits.frames import ALL_OPEN, SPECTATOR, Frame, OpenedHands, PlayedMove, SeatTimes, Viewpoint
 from seatwise.replay.frame_builder import FrameBuilder, build_frames, charges_in
-from seatwise.replay.frames import ALL_OPEN, SPECTATOR, Frame, OpenedHands, PlayedMove, SeatTimes, Viewpoint
 from seatwise.replay.match_replay import MatchReplay, build_replay, read_replay
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from seatwise.kits import find_kit
-from seatwise.replay.frames import ALL_OPEN, Frame, PlayedMove, SeatTimes, TableFacts, Viewpoint, is_open_to
+from seatwise.kits.frames import ALL_OPEN, Frame, PlayedMove, SeatTimes, TableFacts, Viewpoint, is_open_to
 from seatwise.replay.hints import HintSource
 from seatwise.replay.sentences import describe_entry, short_names
 from seatwise_referee.game import Json, Prompt, Seat

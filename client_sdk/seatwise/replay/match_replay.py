@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise.errors import UsageError
+from seatwise.kits.frames import ALL_OPEN, Frame, Viewpoint
 from seatwise.replay.frame_builder import build_frames
-from seatwise.replay.frames import ALL_OPEN, Frame, Viewpoint
 from seatwise.replay.hints import HintSource
 from seatwise.replay.sentences import make_printable, short_names
 from seatwise_referee.journal import entry_from_json

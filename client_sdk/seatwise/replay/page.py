@@ -9,7 +9,7 @@ from html import escape
 from typing import Final
 
 from seatwise.kits import find_kit
-from seatwise.replay.frames import ALL_OPEN
+from seatwise.kits.frames import ALL_OPEN
 from seatwise.replay.match_replay import MatchReplay
 from seatwise.replay.viewer_files import bundle_scripts, bundle_styles
 

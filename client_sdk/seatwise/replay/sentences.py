@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from seatwise.replay.frame_writer import FrameWriter
-from seatwise.replay.frames import PlayedMove
+from seatwise.kits.frames import FrameWriter, PlayedMove
 from seatwise_referee.ending import Ending
 from seatwise_referee.journal import (
     Agreed,

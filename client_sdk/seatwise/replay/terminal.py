@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Final
 
-from seatwise.replay.frames import ALL_OPEN, SPECTATOR, Viewpoint
+from seatwise.kits.frames import ALL_OPEN, SPECTATOR, Viewpoint
 from seatwise.replay.match_replay import MatchReplay
 from seatwise.replay.text import draw_step
 

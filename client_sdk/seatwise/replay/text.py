@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seatwise.kits import find_kit
-from seatwise.replay.frames import SPECTATOR, Frame, SeatTimes
+from seatwise.kits.frames import SPECTATOR, Frame, SeatTimes
 from seatwise.replay.match_replay import MatchReplay
 from seatwise.replay.text_blocks import arrange_blocks
 

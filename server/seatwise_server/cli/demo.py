@@ -19,10 +19,10 @@ from google.protobuf.json_format import MessageToDict
 from seatwise.child_process import open_child
 from seatwise.cli import arguments
 from seatwise.cli.command import Command, program_name
-from seatwise.cli.output import writing_file
 from seatwise.client import Client
 from seatwise.errors import SeatwiseError, UsageError
 from seatwise.kits import DEFAULT_GAME, KITS, OWN_KITS
+from seatwise.output import writing_file
 from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
 from seatwise_server.cli import ladder_table, table

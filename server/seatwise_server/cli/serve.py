@@ -18,7 +18,7 @@ from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder, find_data_folder
 from seatwise.kits import REFUSED_GAMES
-from seatwise.kits.installed_games import forbid_game_code, load_installed_games
+from seatwise.kits.hosted.installed_games import forbid_game_code, load_installed_games
 from seatwise.link.endpoint import is_local_address
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from seatwise.cli.output import uncleaned_output
 from seatwise.errors import clean_text
+from seatwise.output import uncleaned_output
 from seatwise.v1 import bot_pb2
 
 if TYPE_CHECKING:  # rich is optional: authors of bots need not install it

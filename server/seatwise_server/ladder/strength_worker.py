@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from seatwise.child_process import told_lines
-from seatwise.cli.output import AnswerOutput
+from seatwise.output import AnswerOutput
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 from seatwise_server.ladder.bot_form import rated_results

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seatwise.cli.output import writing_file
+from seatwise.output import writing_file
 from seatwise_server.competition.standings.crosstable import build_crosstable
 from seatwise_server.league.season_log import Season
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
-from seatwise.cli.output import PROGRESS_EVERY_S
+from seatwise.output import PROGRESS_EVERY_S
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 
 BAR_EVERY_S = 0.2

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from seatwise.cli.output import writing_file
 from seatwise.errors import UsageError
+from seatwise.output import writing_file
 from seatwise_server.league import season_log, time_reports
 from seatwise_server.league.bundle import format_json, write_season_bundle
 from seatwise_server.league.csv_files import write_csv

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from seatwise.async_client import AsyncClient
-from seatwise.codec.time_control import encode_time_control
+from seatwise.codec.offer import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
 from seatwise_server.competition.logged_result import LoggedResult

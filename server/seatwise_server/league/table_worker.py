@@ -9,10 +9,10 @@ import json
 from dataclasses import replace
 
 from seatwise.child_process import told_lines
-from seatwise.cli.output import AnswerOutput
 from seatwise.failures import NewFailures
 from seatwise.kits import use_deck_files
 from seatwise.local.matches import LocalWaiter
+from seatwise.output import AnswerOutput
 from seatwise_server.league.local_match import LocalMatches, LocalSeason, scheduled_from_json
 
 

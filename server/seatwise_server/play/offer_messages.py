@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from seatwise.codec.offer import encode_options
-from seatwise.codec.time_control import encode_time_control
+from seatwise.codec.offer import encode_options, encode_time_control
 from seatwise.v1 import lobby_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import cast
 
-from seatwise.codec.offer import encode_options
-from seatwise.codec.time_control import encode_time_control
+from seatwise.codec.offer import encode_options, encode_time_control
 from seatwise.v1 import bot_pb2, ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_server.competition.logged_result import LoggedResult

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from harness import House
 
+from seatwise.kits.ugo.samples import RandomCard
 from seatwise.remote import run_async
-from seatwise.samples.random import RandomCard
 from seatwise_server.lobby import lobby
 from seatwise_server.play import stream_registry
 

@@ -24,7 +24,7 @@ from harness.websocket import JSON
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from seatwise.kits.ugo_kit import KIT as UGO
+from seatwise.kits.ugo.kit import KIT as UGO
 from seatwise.remote import run_async
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.cli import serve

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatwise.kits.ubongo_text import rows_of
+from seatwise.kits.ubongo.text import rows_of
 
 PARTS = [("one: 10", "+--+\n|AB|\n+--+"), ("two: 3", "+-+\n|C|\n+-+"), ("three: 0", "(nothing laid)")]
 

@@ -8,9 +8,9 @@ import json
 import pytest
 from harness.proxy import proxy_to
 
-from seatwise.kits.ubongo_text import draw_end
+from seatwise.kits.ubongo.samples import Solver
+from seatwise.kits.ubongo.text import draw_end
 from seatwise.remote import run_async
-from seatwise.samples.ubongo_solving import Solver
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 

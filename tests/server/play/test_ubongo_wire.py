@@ -10,10 +10,10 @@ import pytest
 from harness import Chair, House, Table, house_in, in_memory
 from harness.ubongo import CALL, best, build, building, builds_on, builds_out, lay, offer, view_of
 
-from seatwise.codec.ubongo import decode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
-from seatwise.kits.ubongo_text import describe_view
+from seatwise.kits.ubongo.codec import decode_view
+from seatwise.kits.ubongo.text import describe_view
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import BOUND, GOAL, UbongoView
 from seatwise_referee.race import MOST_LAYS_A_SECOND

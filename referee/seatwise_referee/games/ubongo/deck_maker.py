@@ -33,7 +33,7 @@ HANDS_SEARCHED: Final = 1000
 SOLVABLE_HANDS: Final = (1000, 1000, 997, 1000, 991, 834)
 """How many of the searched hands of nine have a fitting layout of seven, by round.
 
-`python -m seatwise.samples.ubongo_solver` counts them: the hands that seat 0 is dealt from the seeds 0 to 999, each as
+`python -m seatwise.kits.ubongo.solver` counts them: the hands that seat 0 is dealt from the seeds 0 to 999, each as
 32 bytes, big-endian. Every hand was searched to the end, so these numbers are exact.
 """
 

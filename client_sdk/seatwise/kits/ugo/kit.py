@@ -7,8 +7,16 @@ from itertools import permutations
 from typing import Final
 
 from seatwise.errors import BadAnswerError
-from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, TurnMethod, shorten
-from seatwise.kits.optional_parts import is_search_installed
+from seatwise.kits.game_kit import (
+    CasualQueue,
+    DemoKit,
+    GameKit,
+    GuestTable,
+    HouseSeat,
+    TurnMethod,
+    is_search_installed,
+    shorten,
+)
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 from seatwise_referee.games.ugo.moves import PLAYS
@@ -87,9 +95,9 @@ def _name_cards(cards: Iterable[UgoCard]) -> str:
 
 
 SEARCHING_SAMPLES: Final = {
-    "search-500": "seatwise.samples.searching:Search500",
-    "search-2000": "seatwise.samples.searching:Search2000",
-    "search-time": "seatwise.samples.searching:SearchTime",
+    "search-500": "seatwise.kits.ugo.samples:Search500",
+    "search-2000": "seatwise.kits.ugo.samples:Search2000",
+    "search-time": "seatwise.kits.ugo.samples:SearchTime",
 }
 """The samples that need `seatwise_fast`."""
 
@@ -98,11 +106,11 @@ KIT: Final = GameKit(
     title="UGO!",
     methods={"card": TurnMethod("choose", read_card), "arrange": TurnMethod("arrange", read_order)},
     samples={
-        "random": "seatwise.samples.random:RandomCard",
-        "half-greedy": "seatwise.samples.half_greedy:HalfGreedy",
-        "greedy": "seatwise.samples.greedy:Greedy",
-        "counting": "seatwise.samples.counting:Counting",
-        "counting-ahead": "seatwise.samples.counting_ahead:CountingAhead",
+        "random": "seatwise.kits.ugo.samples:RandomCard",
+        "half-greedy": "seatwise.kits.ugo.samples:HalfGreedy",
+        "greedy": "seatwise.kits.ugo.samples:Greedy",
+        "counting": "seatwise.kits.ugo.samples:Counting",
+        "counting-ahead": "seatwise.kits.ugo.samples:CountingAhead",
         **(SEARCHING_SAMPLES if is_search_installed() else {}),
     },
     hint_bot="counting",
@@ -114,7 +122,7 @@ KIT: Final = GameKit(
             "slow", 2, {"rounds": 1}, {"card": MODEL_MOVE_MS, "arrange": MODEL_MOVE_MS}, patience_ms=15_000
         ),
     ),
-    codec_module="seatwise.codec.ugo",
+    codec_module="seatwise.kits.ugo.codec",
     viewer_script="ugo.js",
     describe_view=describe_view,
     describe_move=describe_move,
@@ -129,8 +137,8 @@ KIT: Final = GameKit(
     ),
     searching_samples=frozenset(SEARCHING_SAMPLES),
     par_bot="greedy",
-    playouts_module="seatwise.samples.ugo_playouts",
-    draws_module="seatwise.samples.ugo_draws",
+    playouts_module="seatwise.kits.ugo.match_luck",
+    draws_module="seatwise.kits.ugo.match_luck",
     demo=DemoKit(
         {
             "half-greedy": "half-greedy",
@@ -142,6 +150,6 @@ KIT: Final = GameKit(
     guest_table=GuestTable(
         ("house-counting", "house-greedy", "house-random"), {"card": 90_000, "arrange": 90_000}
     ),
-    gifts_module="seatwise.samples.ugo_gifts",
-    frames_module="seatwise.kits.ugo_frames",
+    gifts_module="seatwise.kits.ugo.match_luck",
+    frames_module="seatwise.kits.ugo.frames",
 )

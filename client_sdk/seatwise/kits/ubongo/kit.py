@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from seatwise.errors import BadAnswerError
+from seatwise.errors import BadAnswerError, UsageError
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, RaceMethod, shorten
-from seatwise.kits.ubongo_decks import use_deck_files
-from seatwise.kits.ubongo_text import describe_move, describe_view, draw_end
+from seatwise.kits.ubongo.text import describe_move, describe_view, draw_end
 from seatwise.race_steps import Thought
 from seatwise_referee.game import IllegalMove
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.registry import GAMES, use_decks
 from seatwise_referee.games.ubongo import (
+    DEFAULT_DIFFICULTY,
     GOAL,
+    MAX_CHARACTERS,
+    BadDeck,
     Call,
+    Deck,
     Lay,
     Layout,
     OfferEnd,
     Placement,
     UbongoCard,
     UbongoView,
+    parse_deck,
 )
 from seatwise_referee.games.ubongo.legality import check_layout
+
+
+def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
+    """Add the decks in these files to those of this process. `default_deck` is used where no deck is named.
+
+    Raises `UsageError`, which names the file and the line.
+    """
+    decks = [_load_deck(file) for file in files]
+    try:
+        use_decks(decks, default_deck or DEFAULT_DIFFICULTY)
+    except BadDeck as bad:
+        raise UsageError(str(bad)) from None
+
+
+def _load_deck(file: str) -> Deck:
+    try:
+        with open(file, encoding="utf-8-sig") as text:
+            return parse_deck(text.read(MAX_CHARACTERS + 1))
+    except BadDeck as bad:
+        raise UsageError(f"{file}: {bad}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}; name a deck file") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not a text file, so it is not a deck file") from None
+
 
 Step: TypeAlias = Lay | OfferEnd | Call | Thought
 
@@ -98,16 +127,16 @@ KIT: Final = GameKit(
         )
     },
     samples={
-        "random": "seatwise.samples.ubongo_random:RandomBuilder",
-        "first-fit": "seatwise.samples.ubongo_first_fit:FirstFit",
-        "patient": "seatwise.samples.ubongo_patient:PatientBuilder",
-        "beam": "seatwise.samples.ubongo_beam:Beam",
-        "solver": "seatwise.samples.ubongo_solving:Solver",
-        "look-ahead": "seatwise.samples.ubongo_look_ahead:LookAhead",
+        "random": "seatwise.kits.ubongo.samples:RandomBuilder",
+        "first-fit": "seatwise.kits.ubongo.samples:FirstFit",
+        "patient": "seatwise.kits.ubongo.samples:PatientBuilder",
+        "beam": "seatwise.kits.ubongo.samples:Beam",
+        "solver": "seatwise.kits.ubongo.samples:Solver",
+        "look-ahead": "seatwise.kits.ubongo.samples:LookAhead",
     },
     hint_bot="solver",
     queues=(CasualQueue("casual-ubongo", 4),),
-    codec_module="seatwise.codec.ubongo",
+    codec_module="seatwise.kits.ubongo.codec",
     viewer_script="ubongo.js",
     describe_view=describe_view,
     describe_move=describe_move,
@@ -124,5 +153,5 @@ KIT: Final = GameKit(
     guest_table=GuestTable(("house-patient",), {"build": 300_000}),
     draw_end=draw_end,
     use_deck_files=use_deck_files,
-    frames_module="seatwise.kits.ubongo_frames",
+    frames_module="seatwise.kits.ubongo.frames",
 )

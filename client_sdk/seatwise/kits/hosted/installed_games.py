@@ -22,10 +22,9 @@ from typing import Any, Final, NamedTuple
 
 from seatwise.child_process import kill_group, others_environment
 from seatwise.hosting import GameFault, HostedGame
-from seatwise.kits.describe_package import read_entry
-from seatwise.kits.game_facts import DescribedGame, GameFacts, PackageFacts, facts_of
 from seatwise.kits.game_kit import GameKit
-from seatwise.kits.hosted_kit import complete_kit, make_hosted_kit
+from seatwise.kits.hosted.describe_package import DescribedGame, GameFacts, PackageFacts, facts_of, read_entry
+from seatwise.kits.hosted.kit import complete_kit, make_hosted_kit
 from seatwise_referee.hosted.hosted_rules import HostedRules
 
 HOSTED_GAMES: Final = "seatwise.hosted_games"
@@ -149,7 +148,7 @@ def _start_describing(point: EntryPoint, file: Path) -> subprocess.Popen[bytes]:
     """Start the process. It finds the modules that this one finds."""
     path = os.pathsep.join(os.path.abspath(each) for each in sys.path)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "seatwise.kits.describe_package", point.name, point.value, str(file)],
+        [sys.executable, "-P", "-m", "seatwise.kits.hosted.describe_package", point.name, point.value, str(file)],
         env={**others_environment(), DESCRIBING_VARIABLE: "1", "PYTHONPATH": path},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip

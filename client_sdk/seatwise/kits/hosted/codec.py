@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from seatwise.codec.errors import MalformedMove, MalformedView
-from seatwise.codec.game_codec import GameCodec
-from seatwise.codec.view_checks import check_viewer
+from seatwise.codec.game_codec import GameCodec, MalformedMove, MalformedView, check_viewer
 from seatwise.v1.json_payload_pb2 import JsonValue, JsonView
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat

@@ -1,6 +1,6 @@
 """Measures decks of Ubongo: how often a hand has seven cards that fit, by side of the deck and by card.
 
-    python -m seatwise.samples.ubongo_figures club master --hands 500
+    python -m seatwise.kits.ubongo.figures club master --hands 500
 
 A hand counts for a method if the method finds seven cards. `first-fit` lays the first card that fits and never takes
 one back. The solver is stopped after 10 ms, or after 1 s of processor time. For each card there is the share of the hands
@@ -18,8 +18,8 @@ from math import sqrt
 from time import thread_time
 from typing import Final, NamedTuple
 
-from seatwise.samples.ubongo_first_fit import lay_first_fits
-from seatwise.samples.ubongo_solver import Search, hand_of
+from seatwise.kits.ubongo.samples import lay_first_fits
+from seatwise.kits.ubongo.solver import Search, hand_of
 from seatwise_referee.games.ubongo import GOAL, HOUSE_DECKS, ROUNDS, Deck, Side, UbongoCard
 
 BRIEF_SEARCH_MS: Final = 10.0

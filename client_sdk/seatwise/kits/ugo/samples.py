@@ -1,13 +1,4 @@
-"""Counts the cards: samples deals that are consistent with its view, and plays each of them to the end of the round.
-
-A played card is gone, and a seat that did not follow a colour has none of it. Apart from that the other seats may hold
-any cards. For some dozens of such deals the bot plays the rest of the round with each of its legal cards, and chooses
-the card with the most points on average. So it needs no rules of thumb for farmers, tops and tricks to come: the
-points at the end of the round include them.
-
-A move plays about a hundred rounds, so everything is numbers in tables. A card is 9 x colour + value. Where
-`seatwise_fast` is compiled, it plays the same deals, ten times as fast.
-"""
+"""The sample bots of UGO!, from a random one to those that search with the compiled rules of `seatwise_fast`."""
 
 from __future__ import annotations
 
@@ -16,11 +7,66 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from random import Random
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from seatwise import Bot, Card
-from seatwise.kits.optional_parts import is_search_installed
-from seatwise.ugo import CARDS, MOST_FARMERS, View, farmers_by_section, farmers_gained, score_section
+from seatwise.kits.game_kit import is_search_installed
+from seatwise.kits.search_limit import SEARCH_LIMIT
+from seatwise.ugo import (
+    CARDS,
+    MOST_FARMERS,
+    Kingdom,
+    View,
+    default_order,
+    farmers_by_section,
+    farmers_gained,
+    lay,
+    score_kingdom,
+    score_section,
+    winner_of,
+)
+
+
+class RandomCard(Bot):
+    """Plays a random legal card. This is the smallest possible bot."""
+
+    def choose(self, view: View) -> Card:
+        """Choose at random. `self.chance` makes the choice repeatable with a seed."""
+        return self.chance.choice(view.legal_cards)
+
+
+class Greedy(Bot):
+    """Plays the card that is best in the current trick, as if the round ended with it.
+
+    It uses no random numbers. Leagues measure the luck of a deal with this bot, so its play must never change.
+    """
+
+    def choose(self, view: View) -> Card:
+        """Choose the legal card after which the kingdom scores most; of equal cards the lowest."""
+        return max(view.legal_cards, key=lambda card: (worth_of_card(view, card), -card.value))
+
+
+def worth_of_card(view: View, card: Card) -> int:
+    """Return the points of the own kingdom if the trick ended with this card."""
+    trick = (*view.trick, card)
+    own, winner = len(view.trick), winner_of(trick)  # indexes in the order played
+    sections, farmers = view.kingdoms[view.seat or 0]
+    gained = min(farmers_gained(trick, winner)[own], view.supply)
+    kingdom = Kingdom(sections, min(MOST_FARMERS, farmers + gained))
+    if winner == own:
+        kingdom = lay(kingdom, default_order(trick))
+    return score_kingdom(kingdom)
+
+
+class HalfGreedy(Greedy):
+    """Plays as `greedy` does in half of all moves, and a random legal card in the others."""
+
+    def choose(self, view: View) -> Card:
+        """Choose at random in half of the moves."""
+        if self.chance.random() < 0.5:
+            return self.chance.choice(view.legal_cards)
+        return super().choose(view)
+
 
 PLAN: Final = (8, 8, 16)
 """Number of deals: eight for all legal cards, eight more for the better half of them, and so on."""
@@ -61,7 +107,15 @@ BESIDE_TOPS: Final = [
 
 
 class Counting(Bot):
-    """Plays the card that is best on average over many sampled deals."""
+    """Plays the card that is best on average over many sampled deals that are consistent with its view.
+
+    A played card is gone, and a seat that did not follow a colour has none of it. Apart from that the other seats may hold
+    any cards. In each of some dozens of such deals the bot plays the rest of the round with each of its legal cards. So it
+    needs no rules of thumb for farmers, tops and tricks to come: the points at the end of the round include them.
+
+    A move plays about a hundred rounds, so everything is numbers in tables. A card is 9 x colour + value. Where
+    `seatwise_fast` is compiled, it plays the same deals, ten times as fast.
+    """
 
     def choose(self, view: View) -> Card:
         """Choose the card with the most points. After each part of the plan the worse half of the cards drops out."""
@@ -256,3 +310,93 @@ class Lands:
         """Return the points of the round if it ended now."""
         farmers = min(self.farmers, self.most)
         return sum(self.tops[: STAFFED[farmers]]) + BESIDE_TOPS[farmers][len(self.tops)]
+
+
+class CountingAhead(Counting):
+    """Plays the card with the largest lead on average: its own points, less the mean of the other seats."""
+
+    def model_round(self, view: View) -> RoundModel:
+        """Return a model that keeps the lands of every seat."""
+        return LeadModel(view, self.chance)
+
+
+class LeadModel(RoundModel):
+    """The round as one seat knows it, and simulations of its rest that score every seat."""
+
+    def __init__(self, view: View, chance: Random) -> None:
+        super().__init__(view, chance)
+        self._all_lands = [Lands(view, seat) for seat in range(len(view.hand_sizes))]
+
+    def play_out(self, hands: Sequence[list[Card]], card: Card) -> int:
+        """Return the lead at the end of the round, times the number of the other seats, so that it is a whole number."""
+        return self.worth_of(self.play_out_all(hands, card))
+
+    def worth_of(self, points: Sequence[int]) -> int:
+        """Return the lead that these points by seat are, times the number of the other seats."""
+        return points[self._seat] * len(points) - sum(points)
+
+    def play_out_all(self, hands: Sequence[list[Card]], card: Card) -> list[int]:
+        """Return the points of the round by seat if the own seat plays this card now and all seats have these hands."""
+        leader, lands = int(self._leader), [each.copy() for each in self._all_lands]
+        hands = [hand.copy() for hand in hands]
+        hands[self._seat].remove(card)
+        trick = [*self._trick, card]
+        while True:
+            complete_trick(trick, leader, hands)
+            best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
+            gains = FARMERS[best]
+            for place, played in enumerate(trick, start=leader - len(hands)):
+                lands[place].farmers += gains[played]
+            leader = (leader + trick.index(best)) % len(hands)
+            lands[leader].lay_trick(trick)
+            if not hands[leader]:
+                return [each.score_round() for each in lands]
+            trick = [hands[leader].pop()]
+
+
+HOME_LIMIT_MS = 1000
+"""The time limit of `search-time` at a local table, where no time runs out: that of a casual queue."""
+
+
+class Searching(Greedy):
+    """Plays the card that a search with the compiled rules prefers (IS-MCTS over deals that the view allows); if other searches leave it no time, the one that `greedy` prefers."""
+
+    iterations: ClassVar[int | None] = None
+    """The number of iterations; `None` searches for half of the time limit."""
+
+    def choose(self, view: View) -> Card:
+        """Search, as far as time allows."""
+        if len(view.legal_cards) == 1:
+            return view.legal_cards[0]
+        seed = self.chance.getrandbits(64)
+        with SEARCH_LIMIT.take_slot(self.longest_s()) as seconds:
+            if seconds is None:
+                return super().choose(view)
+            return self.search(view, seconds, seed)
+
+    def longest_s(self) -> float:
+        """Return half of the time limit, in seconds; 0 if there is none."""
+        limit_ms = self.time.move_ms or (HOME_LIMIT_MS if self.iterations is None else 0)
+        return limit_ms / 2000
+
+    def search(self, view: View, seconds: float, seed: int) -> Card:
+        """Search for at most so many seconds; 0 for no limit."""
+        from seatwise_fast import search_card
+
+        return search_card(view, self.iterations, seconds, seed).card
+
+
+class Search500(Searching):
+    """Searches with 500 iterations."""
+
+    iterations = 500
+
+
+class Search2000(Searching):
+    """Searches with 2,000 iterations."""
+
+    iterations = 2000
+
+
+class SearchTime(Searching):
+    """Searches for half of the time limit."""

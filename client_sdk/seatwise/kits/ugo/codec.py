@@ -14,11 +14,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from seatwise.codec.encoded_bytes import EncodedBytes
-from seatwise.codec.errors import MalformedMove, MalformedView
-from seatwise.codec.game_codec import GameCodec
-from seatwise.codec.view_checks import check_length, check_seats, check_viewer
+from seatwise.codec.game_codec import (
+    GameCodec,
+    MalformedMove,
+    MalformedView,
+    check_length,
+    check_seats,
+    check_viewer,
+)
 from seatwise.codec.wire_format import (
+    EncodedBytes,
     encode_length_key,
     encode_number_key,
     encode_short_field,

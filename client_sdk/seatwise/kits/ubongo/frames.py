@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from seatwise.drawing import draw
+from seatwise.kits.ubongo.text import draw
 from seatwise_referee.game import Json
 from seatwise_referee.games.ubongo import (
     BuiltLayout,
@@ -23,8 +23,7 @@ from seatwise_referee.games.ubongo import (
 )
 
 if TYPE_CHECKING:
-    from seatwise.replay.frame_writer import FrameWriter
-    from seatwise.replay.frames import Frame, TableFacts
+    from seatwise.kits.frames import Frame, FrameWriter, TableFacts
 
 
 class UbongoFrameWriter:

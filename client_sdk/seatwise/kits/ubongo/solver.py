@@ -8,7 +8,7 @@ list of candidates: placements that fit one laid card, and touch no other laid c
 candidate have been searched, the candidate is given up, so that no layout is built twice. For hands of nine cards the
 search is soon complete, and then the last layout is the best possible one.
 
-`python -m seatwise.samples.ubongo_solver` prints two figures for every side of the house's deck. The first is the
+`python -m seatwise.kits.ubongo.solver` prints two figures for every side of the house's deck. The first is the
 number of hands that have a fitting layout of seven cards. The second is the time to find one, or to prove that there is
 none.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from seatwise.ubongo_prices import fitting_beside, touch
+from seatwise.kits.ubongo.prices import fitting_beside, touch
 from seatwise_referee.games.ubongo import (
     GOAL,
     HOUSE_DECK,
@@ -35,6 +35,7 @@ from seatwise_referee.games.ubongo import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
 
 NODES = 20_000
 """The default of `nodes`: how many layouts a search looks at, at most. Hardly any hand needs a hundredth of it."""

@@ -12,7 +12,7 @@ from seatwise_referee.game import Game
 from seatwise_referee.hosted.hosted_rules import MOVE_PACE, HostedRules, guard_call
 from seatwise_referee.hosted.payload import LONGEST_MOVE, HostedMove, HostedView, encode_payload
 
-RANDOM_SAMPLE: Final = {"random": "seatwise.samples.hosted_random:RandomMove"}
+RANDOM_SAMPLE: Final = {"random": "seatwise.kits.hosted.samples:RandomMove"}
 """The sample that every game from outside has."""
 
 SHORT_VIEW: Final = 200
@@ -72,7 +72,7 @@ def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str
         methods={MOVE_PACE: TurnMethod("decide", read_json_move)},
         samples={**RANDOM_SAMPLE, **samples},
         queues=(CasualQueue(f"casual-{rules.name}", rules.table_sizes[0]),),
-        codec_module="seatwise.codec.hosted",
+        codec_module="seatwise.kits.hosted.codec",
         describe_view=describe_json_view,
         describe_move=describe_json_move,
         list_moves=list_json_moves,

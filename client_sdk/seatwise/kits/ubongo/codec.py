@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from seatwise.codec.encoded_bytes import EncodedBytes
-from seatwise.codec.errors import MalformedMove, MalformedView
-from seatwise.codec.game_codec import GameCodec
-from seatwise.codec.view_checks import check_length, check_seats, check_viewer
-from seatwise.codec.wire_format import encode_length_key, encode_packed, encode_short_field, small_numbers
+from seatwise.codec.game_codec import (
+    GameCodec,
+    MalformedMove,
+    MalformedView,
+    check_length,
+    check_seats,
+    check_viewer,
+)
+from seatwise.codec.wire_format import (
+    EncodedBytes,
+    encode_length_key,
+    encode_packed,
+    encode_short_field,
+    small_numbers,
+)
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat

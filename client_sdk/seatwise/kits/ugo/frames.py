@@ -19,8 +19,8 @@ from seatwise_referee.games.ugo import (
 from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, FARMER_PLACES
 
 if TYPE_CHECKING:
-    from seatwise.replay.frame_writer import FrameWriter
-    from seatwise.replay.frames import Frame, TableFacts
+    from seatwise.kits.frames import Frame, FrameWriter, TableFacts
+
 
 SECTION_NAMES: Final = "ABCDE"
 

@@ -1,0 +1,230 @@
+"""The positions of a match for replays, and how the kit of a game writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from seatwise_referee.game import Json, Seat
+from seatwise_referee.journal import canonical_json
+
+ALL_OPEN: Final = "all"
+"""The viewpoint that sees every hand and every clock: for matches that are over."""
+
+SPECTATOR: Final = "spectator"
+"""The viewpoint that sees only what lies open."""
+
+Viewpoint: TypeAlias = Seat | int | Literal["all", "spectator"]
+"""The limit of what a reader may see: all, what lies open, or what the bot of one seat knew."""
+
+TableFacts: TypeAlias = Mapping[str, Any]
+"""All that lies open, as the game writes it. Where a game has them, `round` is the number of the round, from 1, `rounds` is
+how many the match has, and `points` are the points of each finished round, by seat.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedMove:
+    """A move of one seat, as the record has it."""
+
+    seat: Seat
+    """The seat that moved, or for which the referee moved."""
+
+    move: Json
+    """The move, as journals and records write it."""
+
+    charged_ms: int | None
+    """The time that it cost the seat, in milliseconds; `None` if it cost none, or if the viewpoint may not know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTimes:
+    """The times of one seat so far, in milliseconds."""
+
+    bank_ms: int
+    """The rest of its bank."""
+
+    used_ms: int
+    """The sum of all its charges."""
+
+    longest_ms: int
+    """Its longest charge."""
+
+    strikes: int
+    """How often its time ran out."""
+
+    rejections: int
+    """How many illegal moves it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedHands:
+    """The hands of a finished round whose cards are out of play."""
+
+    round: int
+    """The number of the round, from 1."""
+
+    hands: tuple[tuple[tuple[str, str], ...], ...]
+    """By seat, the cards as records write them, each with its symbols; "" where a game has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A match after one step: who acted, what lies where, and who is asked now."""
+
+    kind: str
+    """The kind of the step: the kind of its journal entry, or "round" for a new round after the first."""
+
+    says: str
+    """The step in one or two sentences, for lists of moves and for screen readers."""
+
+    asked: tuple[Seat, ...]
+    """The seats that are asked now, in their order."""
+
+    moves: tuple[PlayedMove, ...]
+    """The moves of this step; none if it is a deal, or the end."""
+
+    points: tuple[int, ...]
+    """The points of all finished rounds, by seat."""
+
+    table: TableFacts
+    """All that lies open, as the game writes it."""
+
+    own: tuple[Json, ...]
+    """By seat, what that seat alone may know, such as its hand; `None` if the viewpoint may not know it."""
+
+    times: tuple[SeatTimes | None, ...]
+    """The times by seat; `None` if the viewpoint may not know them."""
+
+    left: tuple[str, ...]
+    """By seat, the `Ending` with which it left the match; empty if it plays."""
+
+    seq: int | None = None
+    """The number of the journal entry; `None` if the viewpoint may not know all entries."""
+
+    at_ms: int | None = None
+    """When it happened, in milliseconds since the match was opened; `None` where `seq` is."""
+
+    hints: tuple[str, ...] = ()
+    """By seat, what a sample bot would play now, such as "counting plays R3"; empty for a seat that is not asked, or whose
+    hand the viewpoint may not know. No elements if hints were not asked for.
+    """
+
+    is_other_than_hint: bool = False
+    """Whether the seat made another move than the hint of the frame before."""
+
+    opened: tuple[OpenedHands, ...] = ()
+    """The hands that the rules opened with this step, for all to see; only in frames of a match that is watched live."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the frame as JSON. Its keys are the names of the fields. The values belong to the frame: change none."""
+        written = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in ("moves", "times", "opened"):  # a copy of all the rest would take longer than to make it
+            written[name] = [asdict(each) if each else None for each in written[name]]
+        return written
+
+
+def is_open_to(viewpoint: Viewpoint, seat: int) -> bool:
+    """Return whether this viewpoint may know what only the bot of that seat knew."""
+    return viewpoint in (ALL_OPEN, seat)
+
+
+class FrameWriter(Protocol):
+    """Writes the views of one game as plain JSON, and draws that as text.
+
+    It is given views only, never a state. So a frame cannot hold what no view shows. `views` are those before and after
+    a step; the one before is `None` at the first deal.
+    """
+
+    def write_table(self, view: Any) -> TableFacts:
+        """Return what lies open, from the view of a spectator."""
+        ...
+
+    def write_own(self, view: Any) -> Json:
+        """Return what only the seat of this view knows; `None` if there is nothing."""
+        ...
+
+    def write_round_end(self, before: Any, after: Any) -> TableFacts | None:
+        """Return the table as it was when a round ended with this step; `None` if none did."""
+        ...
+
+    def write_own_at_round_end(self, before: Any) -> Json:
+        """Return what only a seat knows when a round ends, from its view before the last step."""
+        ...
+
+    def write_open_move(self, move: Json) -> Json:
+        """Return what all seats may know of a move when it was made; `None` if they may know nothing of it."""
+        ...
+
+    def describe_move(self, move: Json) -> str:
+        """Return a move, or what `write_open_move` left of it, as the end of a sentence: "plays R3"."""
+        ...
+
+    def describe_change(self, before: Any, after: Any, names: Sequence[str]) -> str:
+        """Return what follows from a step, in whole sentences, such as "bob wins the trick."; "" if nothing does."""
+        ...
+
+    def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:
+        """Return the moves that a spectator sees between two views, such as "bob plays R3."; "" if it sees none."""
+        ...
+
+    def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
+        """Draw the position as lines of plain text."""
+        ...
+
+
+class TextFrameWriter:
+    """Writes the views of any game, for games that do not draw their own."""
+
+    def write_table(self, view: Any) -> TableFacts:
+        """Return the fields of the view as text."""
+        return {"text": _describe_view(view)}
+
+    def write_own(self, view: Any) -> Json:
+        """Return the fields of the view as text."""
+        return {"text": _describe_view(view)}
+
+    def write_round_end(self, before: Any, after: Any) -> TableFacts | None:  # noqa: ARG002  # the protocol has them
+        """Return `None`: a game of which nothing is known has no rounds."""
+        return None
+
+    def write_own_at_round_end(self, before: Any) -> Json:
+        """Return the fields of the view as text."""
+        return self.write_own(before)
+
+    def write_open_move(self, move: Json) -> Json:  # noqa: ARG002
+        """Return `None`, because the move may be secret."""
+        return None
+
+    def describe_move(self, move: Json) -> str:
+        """Return the move as records write it."""
+        return f"plays {move if isinstance(move, str) else canonical_json(move).decode()}"
+
+    def describe_change(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
+        """Return nothing."""
+        return ""
+
+    def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
+        """Return nothing."""
+        return ""
+
+    def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
+        """Return the views as text, one below the other."""
+        parts = [str(frame.table.get("text", ""))]
+        for name, own in zip(names, frame.own, strict=True):
+            if isinstance(own, dict):
+                parts.append(f"{name}\n{own.get('text', '')}")
+        return "\n\n".join(parts)
+
+
+def _describe_view(view: Any) -> str:
+    if is_dataclass(view):
+        return "\n".join(f"{each.name}: {getattr(view, each.name)}" for each in fields(view))
+    if isinstance(view, dict):
+        return "\n".join(f"{name}: {value}" for name, value in view.items())
+    return str(view)
+
+
+FRAME_WRITER: Final[FrameWriter] = TextFrameWriter()
+"""The writer of games that name no other in their kits."""
