@@ -33,6 +33,7 @@ A reason that this version does not know is mapped by its gRPC code. So a newer 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -212,7 +213,28 @@ def from_rpc(error: Failed) -> SeatwiseError:
         An error of the class for its reason, or for its gRPC code.
     """
     info = _info_of(error)
-    return _make_error(error.code().name, error.details() or error.code().name, info.reason, info.metadata)
+    message = error.details() or error.code().name
+    if not info.reason:
+        message = next(
+            (plain for text, plain in _TEXTS_OF_GRPC if re.search(text, message, re.IGNORECASE)), message
+        )
+    return _make_error(error.code().name, message, info.reason, info.metadata)
+
+
+_TEXTS_OF_GRPC = (
+    ("handshake|certificate|ssl", "cannot connect: the TLS handshake failed"),
+    ("dns|name resolution|resolving|lookup", "its host name is not known"),
+    ("failed to connect|refused|unreachable|empty address list", "cannot connect"),
+    ("larger than max", "a message is too large"),
+    ("method not found", "the server does not know this call; it may be older"),
+    ("http2 header|content-type|http status", "no server of Seatwise answers there"),
+    ("deadline", "no answer in time"),
+    (
+        "reset|closed|goaway|rst_stream|broken pipe|stream removed|ping timeout|recvmsg",
+        "the connection was lost",
+    ),
+)
+"""Patterns of gRPC's own texts, each with a plain sentence for it."""
 
 
 def from_json(body: bytes) -> SeatwiseError:

@@ -144,6 +144,31 @@ def test_each_mistake_is_one_message_and_exit_code_2(
     assert why in err
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("play ugo greedy random --recods out", "seatwise play: unrecognized arguments: --recods out\nSee seatwise play --help\n"),
+        ("match list --count 0", "seatwise match list: argument --count: '0' is not a whole number of at least 1\nSee seatwise match list --help\n"),
+        ("bots list --address localhost:1", "seatwise bots: no server answers at localhost:1 (cannot connect). "),
+        ("bots list --address no.invalid:1", "seatwise bots: no server answers at no.invalid:1 (its host name is not known). "),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_a_sentence_in_our_own_words(
+    capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    assert said(capsys, line)[2].startswith(told)
+
+
+def test_help_of_a_verb_begins_with_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = said(capsys, "match list --help")[1]
+    for first, second in (
+        ("[--count", "[--address"),
+        ("  --count", "  --address"),
+        ("  --json", "  --insecure"),
+    ):
+        assert shown.index(first) < shown.index(second)
+
+
 def test_a_broken_file_is_shown_from_its_own_line_on(capsys: pytest.CaptureFixture[str]) -> None:
     _, _, err = said(capsys, "play ugo greedy broken.py:A")
     assert "No module named 'nonsense'" in err

@@ -94,12 +94,10 @@ def _run_named(name: str, arguments: list[str]) -> int:
 
 
 def _call_command(command: Command, arguments: list[str]) -> int:
-    from argparse import ArgumentParser
-
-    from seatwise.cli.arguments import refuse_overwriting
+    from seatwise.cli.arguments import CommandParser, refuse_overwriting
     from seatwise.errors import SeatwiseError
 
-    parser = ArgumentParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
+    parser = CommandParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
     command.configure(parser)
     try:
         parse = parser.parse_intermixed_args if command.mixes_options else parser.parse_args

@@ -10,15 +10,32 @@ import math
 import os
 import re
 import socket
-from argparse import ArgumentTypeError, Namespace
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from stat import S_ISREG
+from typing import NoReturn
 
 LAST_PORT = 65535
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 """The letters behind a size in bytes."""
+
+
+class CommandParser(ArgumentParser):
+    """A parser that says what is wrong in one sentence, and where the options are. Its verbs have such parsers, too."""
+
+    def format_help(self) -> str:
+        """Return the help, also in the line of usage with the command's own options before the common ones."""
+        common = {id(each) for group in self._action_groups[2:] for each in group._group_actions}
+        self._actions.sort(key=lambda each: id(each) in common)
+        return super().format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2."""
+        print(f"{self.prog}: {message}\nSee {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
 
 
 class InputFile(str):

@@ -19,8 +19,8 @@ from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security
 
 RPC_TIMEOUT_S = 10.0
-NOT_CONNECTED = "failed to connect"
-"""The text of gRPC's error if no server has received the call."""
+NOT_CONNECTED = "cannot connect"
+"""The text of the error if no server has received the call."""
 
 Call = Callable[[str, Any], Any]
 """Takes a method's name and its request, and returns the response. Raises `SeatwiseError`."""
@@ -28,12 +28,15 @@ Call = Callable[[str, Any], Any]
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for the server, the token and the form of the answer."""
-    parser.add_argument("--address", default=ADDRESS, help="address of a gateway (default: %(default)s)")
-    parser.add_argument(
+    group = parser.add_argument_group(
+        "the server and the answer"
+    )  # help shows it after the verb's own options
+    group.add_argument("--address", default=ADDRESS, help="address of a gateway (default: %(default)s)")
+    group.add_argument(
         "--token",
         help=f"token to send (default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine)",
     )
-    parser.add_argument("--json", action="store_true", help="print one line of JSON for each entry")
+    group.add_argument("--json", action="store_true", help="print one line of JSON for each entry")
     add_security_arguments(parser)
 
 
