@@ -306,6 +306,12 @@ def test_the_map_names_every_folder_of_the_tests() -> None:
     assert {path.name for path in TESTS.glob("*.py")} == {"conftest.py"}, "put helpers into a folder"
 
 
+def test_every_test_that_the_history_of_faults_names_is_there() -> None:
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (TESTS / "HISTORY.md").read_text())
+    assert len(named) >= 10
+    assert [name for file, name in named if f"def {name}(" not in (TESTS / file).read_text()] == []
+
+
 def test_every_make_target_that_a_contributor_is_told_is_there() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"(?:`|^)make ([\w-]+)", CONTRIBUTING.read_text(), re.MULTILINE):

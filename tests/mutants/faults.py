@@ -39,9 +39,7 @@ MATCHES = "tests/referee/test_match.py"
 FORGED_RACES = "tests/referee/test_verify_races.py"
 RACES = tuple(f"tests/referee/test_race{part}.py" for part in ("", "_answers", "_clocks", "_rounds"))
 FORGED = "tests/referee/test_verify_forged.py"
-WAITED_FOR = (
-    "tests/server/store/test_store_sentinel.py::test_an_entry_that_only_the_primary_has_does_not_count"
-)
+WAITED_FOR = "tests/server/store/test_store_nodes.py::test_an_entry_that_only_the_primary_has_does_not_count"
 COMPETITION = "server/seatwise_server/competition"
 SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_first_worlds"
 BOTS_STORED = "tests/server/store/test_store_bots.py"

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -86,11 +87,13 @@ def main() -> int:
     args = parser.parse_args()
     lay_out([module for module in MUTATED if args.only in module])
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(args.jobs)]
-    try:
-        ended = subprocess.run(command, cwd=FOLDER, check=False, timeout=LONGEST_S).returncode
-    except subprocess.TimeoutExpired:
-        print("the time is over")
-        ended = 0
+    with subprocess.Popen(command, cwd=FOLDER, start_new_session=True) as process:
+        try:
+            ended = process.wait(LONGEST_S)
+        except subprocess.TimeoutExpired:
+            print("the time is over")
+            os.killpg(process.pid, signal.SIGKILL)
+            ended = 0
     print_score()
     return ended
 
