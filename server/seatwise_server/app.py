@@ -35,13 +35,11 @@ from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, R
 from seatwise_server.rpc.grpc_echo import GrpcEcho
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.read_forwarder import ReadForwarder
-from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.authentication import Authenticator, TokenUses
 from seatwise_server.services.guest_seats import GuestSeats
-from seatwise_server.services.id_tokens import IdTokens
-from seatwise_server.services.issuer_keys import IssuerKeys
-from seatwise_server.services.living_referee import LivingReferee
+from seatwise_server.services.id_tokens import IdTokens, IssuerKeys
+from seatwise_server.services.matches import LivingReferee
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import (
     AppendTimeouts,
     Flusher,

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from seatwise_server.counts import COUNTS, LATENCY_BOUNDS_S
-from seatwise_server.services.queue_depths import read_queue_depths
+from seatwise_server.services.admin import read_queue_depths
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 

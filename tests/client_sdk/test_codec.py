@@ -29,7 +29,7 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.result_messages import encode_ending, encode_match_ended
-from seatwise_server.services.match_requests import complete_time_control
+from seatwise_server.services.matches import complete_time_control
 
 GAME = GAMES["ugo"]
 cards = st.sampled_from(CARDS)

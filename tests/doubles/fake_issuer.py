@@ -12,8 +12,7 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from seatwise_server.services.id_tokens import IdTokens
-from seatwise_server.services.issuer_keys import MOST_DOCUMENT_BYTES, IssuerKeys, IssuerUnavailable
+from seatwise_server.services.id_tokens import MOST_DOCUMENT_BYTES, IdTokens, IssuerKeys, IssuerUnavailable
 
 ISSUER, AUDIENCE, SUBJECT = "https://id.example.org", "seatwise", "joan@example.org"
 NOW_S = 1_795_000_000

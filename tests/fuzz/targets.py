@@ -30,8 +30,8 @@ from seatwise_server.play.inbound import WrongGame, _decode_move
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.json_requests import RequestDecoder
 from seatwise_server.rest.routes import HTTP_ROUTES
-from seatwise_server.services.list_filters import parse_match_filter
-from seatwise_server.services.paging import parse_position
+from seatwise_server.services.matches import parse_match_filter
+from seatwise_server.services.request_fields import parse_position
 from seatwise_server.store.bots import _parse_page_token
 from seatwise_server.store.errors import BadPageToken
 from seatwise_server.store.match_filters import PageCursor

@@ -20,7 +20,7 @@ from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import logged_result_in
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of
-from seatwise_server.services import league_tables
+from seatwise_server.services import leagues as league_operations
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -103,9 +103,9 @@ async def test_a_table_is_worked_out_once_however_many_ask_until_there_is_more_t
     bots = [await house.bot(), await house.bot()]
     await admin.create_league("leagues/asked", settings_of(*(bot.bot for bot in bots)))
     worked_out: list[int] = []
-    rows = league_tables._table_rows
+    rows = league_operations._table_rows
     monkeypatch.setattr(
-        league_tables, "_table_rows", lambda *args: worked_out.append(len(args[2])) or rows(*args)
+        league_operations, "_table_rows", lambda *args: worked_out.append(len(args[2])) or rows(*args)
     )
     for results in (0, 1):
         tables = await asyncio.gather(*[admin.list_league_standings("leagues/asked") for _ in range(20)])

@@ -227,7 +227,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "texts in requests give orders to terminals",
-        "server/seatwise_server/services/request_limits.py",
+        "server/seatwise_server/services/request_fields.py",
         "    if place:\n",
         "    if False:\n",
         ("tests/server/services/test_bad_calls.py",),
@@ -852,7 +852,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "every bot sees withheld results",
-        "server/seatwise_server/services/withheld_results.py",
+        "server/seatwise_server/services/deal_sets.py",
         "(bool(caller.bot) and caller.bot in bots)",
         "bool(caller.bot)",
         (WITHHELD,),

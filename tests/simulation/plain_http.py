@@ -22,7 +22,7 @@ from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
-from seatwise_server.services.living_referee import LivingReferee
+from seatwise_server.services.matches import LivingReferee
 from seatwise_server.store import Store, new_client
 from simulation.clock import Loop
 from simulation.network import End, Link

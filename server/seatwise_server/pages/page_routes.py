@@ -23,10 +23,10 @@ from seatwise_server.pages.rules_page import make_rules_page
 from seatwise_server.pages.static_files import answer_static
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.url_tree import UrlTree
+from seatwise_server.services.admin import read_queue_depths
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestTickets
 from seatwise_server.services.operations import Operation
-from seatwise_server.services.queue_depths import read_queue_depths
 from seatwise_server.store import Store
 
 

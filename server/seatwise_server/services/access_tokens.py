@@ -13,8 +13,14 @@ from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_OWNERS, SC
 from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
 from seatwise_server.services.bots import LONGEST_OWNER, find_bot
 from seatwise_server.services.owners import owner_not_found
-from seatwise_server.services.paging import bad_page_token, page_size, parse_position
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text, read_owner
+from seatwise_server.services.request_fields import (
+    LONGEST_REQUEST_ID,
+    bad_page_token,
+    check_text,
+    page_size,
+    parse_position,
+    read_owner,
+)
 from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
 from seatwise_server.store.redis.rewriting import rewrite_files

@@ -6,12 +6,12 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise_server import resources
 from seatwise_server.ladder.ladder_settings import ladder_lease
 from seatwise_server.lobby.aborting import Aborting
+from seatwise_server.lobby.queue import CREATED, QUEUES
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import find_bot
 from seatwise_server.services.match_audit import MatchAudit
-from seatwise_server.services.paging import bad_page_token, page_size
-from seatwise_server.services.request_limits import check_text
+from seatwise_server.services.request_fields import bad_page_token, check_text, page_size
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 from seatwise_server.store.jobs import is_job_id
 from seatwise_server.timings import REFEREE_LEASE_S, REFEREE_SHOWN_SILENT_MS
@@ -132,3 +132,12 @@ def _live_match(job: Job, fence: Fence | None) -> pb.LiveMatch:
     return pb.LiveMatch(
         match=job.match, referee=f"referees/{fence.owner}", epoch=fence.epoch, deaths=fence.deaths
     )
+
+
+# How many bots wait in each queue, for metrics and for operators.
+
+
+async def read_queue_depths(store: Store) -> dict[str, int]:
+    """Returns the number of bots that wait in each queue and ladder, and of created matches that wait for their bots."""
+    queues = (*QUEUES, CREATED, *await store.ladders.list_names())
+    return {queue: await store.queues.count_waiting(queue) for queue in queues}

@@ -23,8 +23,7 @@ from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.operations import Operation, operations_of
-from seatwise_server.services.owner_watches import OwnerWatches
-from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService
+from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService, OwnerWatches
 from seatwise_server.services.read_budget import Admission, ReadBudget, admission_of, admit_all, is_read
 from seatwise_server.store import OwnerLimits, Store
 

@@ -6,7 +6,7 @@ from seatwise.v1 import game_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
-from seatwise_server.services.paging import bad_page_token, page_size
+from seatwise_server.services.request_fields import bad_page_token, page_size
 
 
 class GameService:

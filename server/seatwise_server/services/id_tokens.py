@@ -2,17 +2,180 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
+import json
 import time
+import urllib.request
+import warnings
 from collections.abc import Awaitable, Callable
+from http.client import HTTPException
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from joserfc import jws, jwt
-from joserfc.errors import ExpiredTokenError, JoseError
+import structlog
+from joserfc import jwk, jws, jwt
+from joserfc.errors import ExpiredTokenError, JoseError, SecurityWarning
+from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.issuer_keys import IssuerKeys, IssuerUnavailable
+
+# The public keys of an OIDC issuer: fetched within limits of time and size, kept, and asked for again only now and then.
+
+IssuerKey = RSAKey | ECKey | OKPKey
+"""A key with which only its owner can sign. There is no other kind here: a shared secret would let anyone sign who checks."""
+
+CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
+FETCH_S: Final = 5.0
+"""The longest time for one document of the issuer, in seconds."""
+MOST_DOCUMENT_BYTES: Final = 262_144
+MOST_ISSUER_KEYS: Final = 64
+LEAST_RSA_BITS: Final = 2_048
+KEYS_REFRESH_S: Final = 3_600.0
+"""After this time the keys are fetched again, so that a key that the issuer has withdrawn does not count for ever."""
+KEYS_KEEP_S: Final = 86_400.0
+"""For so long they count if the issuer does not answer."""
+NEXT_FETCH_S: Final = 60.0
+"""The shortest time between two attempts, whatever keys callers ask for. So nobody can make this server flood the issuer."""
+
+log = structlog.get_logger()
+
+
+class IssuerUnavailable(Exception):
+    """The issuer does not answer, or its answer is not what an issuer sends."""
+
+
+class IssuerKeys:
+    """The keys of one issuer, for one process."""
+
+    def __init__(
+        self,
+        issuer: str,
+        now: Callable[[], float] = time.monotonic,
+        fetch: Callable[[str], Awaitable[Any]] | None = None,
+    ) -> None:
+        """`issuer` is its URL. `now` returns seconds. `fetch` returns the JSON document at a URL; raises IssuerUnavailable."""
+        self._issuer = issuer
+        self._now = now
+        self._fetch = fetch or fetch_document
+        self._keys: dict[str, IssuerKey] = {}
+        self._fetched_s = float("-inf")
+        self._tried_s = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def find_key(self, key_id: str | None) -> IssuerKey | None:
+        """Returns the key of that id; None if the issuer has none. Without an id, its one key, if it has only one.
+
+        Raises IssuerUnavailable if no keys are known.
+        """
+        if self._age_s() > KEYS_REFRESH_S or self._look_up(key_id) is None:
+            async with self._lock:
+                if self._age_s() > KEYS_REFRESH_S or self._look_up(key_id) is None:
+                    await self._try_to_fetch()
+        if self._age_s() > KEYS_KEEP_S:
+            raise IssuerUnavailable("the keys of the issuer could not be fetched; try again in a minute")
+        return self._look_up(key_id)
+
+    def _age_s(self) -> float:
+        return self._now() - self._fetched_s
+
+    def _look_up(self, key_id: str | None) -> IssuerKey | None:
+        if key_id is None:
+            return next(iter(self._keys.values())) if len(self._keys) == 1 else None
+        return self._keys.get(key_id)
+
+    async def _try_to_fetch(self) -> None:
+        if self._now() - self._tried_s < NEXT_FETCH_S:
+            return
+        self._tried_s = self._now()
+        try:
+            self._keys = await self._fetch_keys()
+            self._fetched_s = self._now()
+        except IssuerUnavailable as failure:
+            log.warning("issuer_unavailable", issuer=self._issuer, why=str(failure))
+
+    async def _fetch_keys(self) -> dict[str, IssuerKey]:
+        configuration = await self._fetch(self._issuer.rstrip("/") + CONFIGURATION_PATH)
+        found = configuration if isinstance(configuration, dict) else {}
+        if found.get("issuer") != self._issuer:
+            raise IssuerUnavailable(f"its configuration names the issuer {found.get('issuer')!r}")
+        where = found.get("jwks_uri")
+        if not isinstance(where, str) or urlsplit(where).scheme not in _schemes_of(self._issuer):
+            raise IssuerUnavailable("its configuration names no jwks_uri with https")
+        return read_key_set(await self._fetch(where))
+
+
+def _schemes_of(issuer: str) -> tuple[str, ...]:
+    """Returns the schemes at which its keys may be: http only for an issuer that is itself at http, on this machine."""
+    return ("https", "http") if urlsplit(issuer).scheme == "http" else ("https",)
+
+
+def read_key_set(document: Any) -> dict[str, IssuerKey]:
+    """Returns the keys for signatures of a JSON Web Key Set (RFC 7517), by id. Leaves out keys that we cannot use.
+
+    A key without an id has the empty one. Raises IssuerUnavailable for what is no key set, or has no key that we can use.
+    """
+    listed = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise IssuerUnavailable("its key set is no JSON Web Key Set")
+    found: dict[str, IssuerKey] = {}
+    for entry in listed[:MOST_ISSUER_KEYS]:
+        if key := _read_key(entry):
+            key_id = entry.get("kid", "")
+            found.setdefault(key_id if isinstance(key_id, str) else "", key)
+    if not found:
+        raise IssuerUnavailable("its key set has no key that this server can use")
+    return found
+
+
+def _read_key(entry: Any) -> IssuerKey | None:
+    if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SecurityWarning)  # of a short key, which is left out below
+            key = jwk.import_key(entry)
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if isinstance(key, RSAKey):
+        return key if key.raw_value.key_size >= LEAST_RSA_BITS else None
+    return key if isinstance(key, ECKey | OKPKey) else None
+
+
+async def fetch_document(url: str) -> Any:
+    """Returns the JSON document at this URL. Raises IssuerUnavailable if it takes too long, is too large, or is elsewhere."""
+    try:
+        async with asyncio.timeout(FETCH_S):
+            return await asyncio.to_thread(_fetch_now, url)
+    except TimeoutError:
+        raise IssuerUnavailable(f"{url} did not answer within {FETCH_S:.0f} s") from None
+    except (OSError, HTTPException, ValueError, RecursionError) as failure:
+        raise IssuerUnavailable(f"{url}: {failure or type(failure).__name__}") from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect as it is, which is then an error: it could lead to another machine, or away from https."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _fetch_now(url: str) -> Any:
+    """Fetches a document in a thread. It ends soon after `FETCH_S`, even if the issuer sends a byte now and then."""
+    ends_s = time.monotonic() + FETCH_S
+    opener = urllib.request.build_opener(_NoRedirects)
+    request = urllib.request.Request(url, headers={"accept": "application/json"})
+    body = b""
+    with opener.open(request, timeout=FETCH_S) as answer:
+        while chunk := answer.read1(65_536):
+            body += chunk
+            if len(body) > MOST_DOCUMENT_BYTES:
+                raise ValueError(f"it has more than {MOST_DOCUMENT_BYTES} bytes")
+            if time.monotonic() > ends_s:
+                raise TimeoutError
+    return json.loads(body)
+
 
 ID_TOKEN_ALGORITHMS: Final = (
     "RS256",

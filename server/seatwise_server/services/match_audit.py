@@ -4,24 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import json
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from seatwise.v1 import play_service_pb2
 from seatwise.v1.admin_service_pb2 import MatchFault
+from seatwise_referee.journal import Finished, canonical_json, decode_entry
 from seatwise_referee.match_state import MatchState
-from seatwise_referee.setup import Setup
+from seatwise_referee.setup import JOURNAL_FORMAT, Setup
+from seatwise_referee.verify import verify_line
+from seatwise_referee.verify.header import setup_of
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.play.delivery import logged_result_of
-from seatwise_server.services.lost_match import LostMatchRestorer
-from seatwise_server.services.paging import bad_page_token
+from seatwise_server.play.result_messages import encode_match_ended
+from seatwise_server.services.request_fields import bad_page_token
 from seatwise_server.store import Store, now_ms
 from seatwise_server.store.match_filters import OVER, sets_of_state
 from seatwise_server.store.match_traces import ListCursor, MatchTraceReader, MatchTraces
+from seatwise_server.store.redis.client import Argument
 from seatwise_server.together import gather_limited
+
+# Restores the stored entry of a match from its record, after the entry was lost.
+
+
+@dataclass(frozen=True, slots=True)
+class LostMatchRestorer:
+    """Writes the lost entry of a finished match.
+
+    The record has everything that the entry holds, except its times and the competition that it counted for.
+    """
+
+    store: Store
+    traces: MatchTraceReader
+
+    async def restore(self, it: MatchTraces, competition: str) -> bool:
+        """Writes the entry and lists the match. Returns False if the record is gone or does not verify.
+
+        `competition` is the ladder or league that has its result, empty if none has. The time of its creation is
+        lost: the time at which its last referee claimed it takes its place.
+        """
+        try:
+            record = await self.store.matches.get_record(it.match)
+        except zlib.error:  # the stored record is damaged
+            return False
+        if not record or verify_line(record).fault:
+            return False
+        body = json.loads(record)
+        end_ms = (it.fence.over_ms if it.fence else 0) or await now_ms(self.store.client)
+        claimed_ms = it.fence.since_ms if it.fence else 0
+        fields = _entry_fields(body, replace(setup_of(body), competition=competition), end_ms)
+        return await self.traces.restore(it.match, (claimed_ms or end_ms) * 1000, fields)
+
+
+def _entry_fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
+    last = decode_entry(canonical_json(body["entries"][-1]))
+    assert isinstance(last, Finished), "a record that verifies ends with a result"
+    seed = b"" if setup.deal_set else setup.seed
+    return {
+        "format": JOURNAL_FORMAT,
+        "setup": canonical_json(setup.to_json()),
+        "state": MatchState.FINISHED,
+        "queue": setup.competition or CREATED,
+        "result": encode_match_ended(last, seed, bytes.fromhex(body["chain"])).SerializeToString(),
+        "start_ms": end_ms - (last.at_ms - _dealt_at_ms(body)),
+        "end_ms": end_ms,
+    }
+
+
+def _dealt_at_ms(body: dict[str, Any]) -> int:
+    return next(int(entry["at_ms"]) for entry in body["entries"] if entry["kind"] == "dealt")
+
 
 LEAGUE_PREFIX = "leagues/"
 PAGE_ENTRIES = 200

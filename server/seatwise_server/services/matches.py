@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import fields
 
-from seatwise.v1 import match_pb2
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from seatwise.v1 import match_pb2, time_control_pb2
 from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.game import BadOptions, Options
+from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
+from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server import resources
+from seatwise_server.bot_names import BadBotName, parse_bot_name
 from seatwise_server.lobby.aborting import Aborting
+from seatwise_server.lobby.capacity import list_living
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.match_names import match_name_for, new_match_name
@@ -19,23 +28,143 @@ from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found
-from seatwise_server.services.deal_sets import DealSetRegistry
-from seatwise_server.services.league_tables import league_of
-from seatwise_server.services.list_filters import parse_match_filter
-from seatwise_server.services.match_requests import (
-    check_seats,
-    parse_game,
-    parse_options,
-    parse_time_control,
-    refusing_bad_settings,
-)
-from seatwise_server.services.owner_watches import OwnerWatches
-from seatwise_server.services.paging import page_size
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
+from seatwise_server.services.deal_sets import DealSetRegistry, WithheldResults
+from seatwise_server.services.leagues import league_of
+from seatwise_server.services.owners import OwnerWatches
+from seatwise_server.services.request_fields import LONGEST_REQUEST_ID, ResourceName, check_text, page_size
 from seatwise_server.services.stream_quota import StreamQuota
-from seatwise_server.services.withheld_results import WithheldResults
-from seatwise_server.store import MatchMeta, Store
-from seatwise_server.store.errors import BadPageToken, SetsNotBuilt
+from seatwise_server.store import MatchMeta, Store, now_ms
+from seatwise_server.store.errors import BadPageToken, SetsNotBuilt, StoreUnavailable
+from seatwise_server.store.match_filters import NEWEST_US, MatchFilter
+
+# Parses the match that a caller asks for: game, seats, options and time control, with a default for all that is not set.
+
+
+def parse_game(name: str) -> str:
+    """Returns the game's name without its prefix. Raises `Refusal` NOT_FOUND if there is none of that name."""
+    game = name.removeprefix("games/")
+    if game not in GAMES:
+        known = ", ".join(f"games/{each}" for each in GAMES)
+        if not name:
+            raise Refusal("INVALID_ARGUMENT", f"game is required; there are {known}", field="game")
+        raise Refusal("NOT_FOUND", f"there is no game {name[:80]!r}; there are {known}", game=name[:80])
+    return game
+
+
+def check_seats(game: str, seats: int, what: str) -> None:
+    """Raises `Refusal` if the game cannot have this number of seats; `what` says what the caller asked for."""
+    sizes = GAMES[game].table_sizes
+    if seats not in sizes:
+        raise Refusal("INVALID_ARGUMENT", f"{game} is for {sizes[0]} to {sizes[-1]} seats; {what}")
+
+
+@contextmanager
+def refusing_bad_settings() -> Iterator[None]:
+    """Turns `BadOptions` and `BadTimeControl` inside this block into a `Refusal` with the same text."""
+    try:
+        yield
+    except (BadOptions, BadTimeControl) as bad:
+        raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+
+
+def parse_options(game: str, given: Mapping[str, str]) -> Options:
+    """Returns the game's options. Raises `BadOptions`.
+
+    Options arrive as text: if the game's default is a number, the text is converted to one.
+    """
+    defaults = GAMES[game].complete_options({})
+    return GAMES[game].complete_options(
+        {
+            name: int(text) if isinstance(defaults.get(name), int) and _is_number(text) else text
+            for name, text in given.items()
+        }
+    )
+
+
+def _is_number(text: str) -> bool:
+    return len(text) < 10 and text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def parse_time_control(game: str, asked: time_control_pb2.TimeControl) -> TimeControl:
+    """Returns the requested time control, completed by the defaults of the game. Raises `BadTimeControl`."""
+    return complete_time_control(asked, GAMES[game].paces, default_time_control(game))
+
+
+def complete_time_control(
+    asked: time_control_pb2.TimeControl, paces: Mapping[str, int], default: TimeControl | None = None
+) -> TimeControl:
+    """Returns the requested time control, with the default of each field that the request does not set.
+
+    `paces` are those of the game, with their default free times in milliseconds. A free time of 0 means the
+    default. Raises `BadTimeControl`.
+    """
+    unknown = sorted(set(asked.free_ms) - set(paces))
+    if unknown:
+        raise BadTimeControl(
+            f"free_ms names {unknown[0][:20]!r}, which is no pace of this game; its paces are {', '.join(paces)}"
+        )
+    base = default or TimeControl()
+    numbers = {name: getattr(asked if asked.HasField(name) else base, name) for name in _TIME_FIELDS}
+    free_ms = {
+        pace: asked.free_ms.get(pace, 0) or base.free_ms.get(pace, usual) for pace, usual in paces.items()
+    }
+    return TimeControl(free_ms=free_ms, **numbers)
+
+
+_TIME_FIELDS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
+
+
+# Reads the filters of a list of matches.
+
+_COMPETITIONS = (ResourceName("ladders", "ladder", "ladder"), ResourceName("leagues", "league", "league"))
+
+
+def parse_match_filter(request: pb.ListMatchesRequest) -> MatchFilter:
+    """Returns the filter that a request asks for. Raises `Refusal` for an invalid value."""
+    until_us = NEWEST_US
+    if request.HasField("created_before"):
+        until_us = _microseconds("created_before", request.created_before)
+    return MatchFilter(
+        bot=_parse_bot(request.bot),
+        game=parse_game(request.game) if request.game else "",
+        competition=_parse_competition(request.competition),
+        state=_parse_state(request.state),
+        since_us=max(0, _microseconds("created_from", request.created_from)),
+        until_us=max(0, until_us),
+    )
+
+
+def _parse_bot(name: str) -> str:
+    if name:
+        try:
+            parse_bot_name(name)
+        except BadBotName as bad:
+            raise Refusal("INVALID_ARGUMENT", f"bot is {name[:80]!r}; {bad}") from None
+    return name
+
+
+def _parse_competition(name: str) -> str:
+    if name and not any(form.is_valid(name) for form in _COMPETITIONS):
+        message = f"competition is {name[:80]!r}; it must be the name of a ladder or of a league"
+        raise Refusal("INVALID_ARGUMENT", message)
+    return name
+
+
+def _parse_state(state: int) -> MatchState | None:
+    if state == match_pb2.Match.STATE_UNSPECIFIED:
+        return None
+    try:
+        return MatchState(match_pb2.Match.State.Name(state).removeprefix("STATE_"))
+    except ValueError:
+        raise Refusal("INVALID_ARGUMENT", f"state is {state}, which is no state of a match") from None
+
+
+def _microseconds(field: str, time: Timestamp) -> int:
+    try:
+        return time.ToMicroseconds()
+    except ValueError:
+        raise Refusal("INVALID_ARGUMENT", f"{field} is not a time from the year 1 to 9999") from None
+
 
 MOST_WAITING = 10_000
 """The most created matches that may wait for bots or tables."""
@@ -207,3 +336,34 @@ class MatchService:
 def _match_name(request_id: str) -> str:
     check_text("request_id", request_id, LONGEST_REQUEST_ID)
     return match_name_for(request_id) if request_id else new_match_name()
+
+
+# Finds a referee for a bot that asks for a match of which its gateway knows nothing: one that is over, for example.
+
+REFEREE_KEPT_S = 1.0
+"""The time for which an address that was found is used, in seconds."""
+
+
+class LivingReferee:
+    """The address of a referee that lives."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._address = ""
+        self._until = 0.0
+
+    async def find_address(self) -> str:
+        """Returns the address of the referee with the newest heartbeat; empty if none lives, or if it is the lobby's process."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._until:
+            self._until = now + REFEREE_KEPT_S
+            self._address = await self._read_address()
+        return self._address
+
+    async def _read_address(self) -> str:
+        try:
+            beats = await self._store.processes.read_heartbeats()
+            living = list_living(list(beats.values()), await now_ms(self._store.client))
+        except StoreUnavailable:
+            return self._address
+        return max(living, key=lambda beat: beat.beat_ms).address if living else ""

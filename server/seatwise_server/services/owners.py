@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-from collections.abc import Callable
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from seatwise.v1 import owner_pb2
 from seatwise.v1 import owner_service_pb2 as pb
+from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.lobby.lobby import MOST_MATCHES
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.id_tokens import ISSUER_OWNER_PREFIX
-from seatwise_server.services.paging import bad_page_token, page_size
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
+from seatwise_server.services.request_fields import LONGEST_REQUEST_ID, bad_page_token, check_text, page_size
 from seatwise_server.store import (
     OWNERS_PREFIX,
     OwnerCreation,
@@ -27,7 +30,13 @@ from seatwise_server.store import (
     StoredInvite,
     StoredOwner,
 )
-from seatwise_server.store.errors import AccessTokenAbsent, BadPageToken, InviteAbsent, OwnerAbsent
+from seatwise_server.store.errors import (
+    AccessTokenAbsent,
+    BadPageToken,
+    InviteAbsent,
+    OwnerAbsent,
+    StoreUnavailable,
+)
 from seatwise_server.token_buckets import TokenBuckets
 
 CLOSED, INVITE = "closed", "invite"
@@ -270,3 +279,57 @@ class OwnerRequests:
         if not wait_s:
             self._buckets.take_units(name, 1.0)
         return wait_s
+
+
+# Counts the watches that an owner and its bots have open, at all processes together.
+
+WATCH_LEASE_MS = 60_000
+"""Milliseconds for which a watch is counted after its process has died."""
+WATCH_RENEW_S = 20.0
+"""Seconds between two renewals of that lease."""
+
+
+class OwnerWatches:
+    """The watches of owners at one process. Callers that are neither an owner nor a bot of one are not counted here."""
+
+    def __init__(self, store: Store, limits: OwnerLimits) -> None:
+        """`limits` are the quotas of owners that have none of their own."""
+        self._bots = store.bots
+        self._owner_matches = store.owner_matches
+        self._limits = limits
+
+    @asynccontextmanager
+    async def count_watch(self, caller: Caller) -> AsyncIterator[None]:
+        """Counts a watch inside this block. Raises `Refusal` QUOTA_EXCEEDED if the caller's owner has as many as it may have."""
+        owner = await self._owner_of(caller)
+        if not owner:
+            yield
+            return
+        watch = secrets.token_hex(8)
+        if not await self._open_watch(owner, watch):
+            message = (
+                "you and your bots watch as many matches as your quota allows; end a watch, and try again"
+            )
+            raise Refusal("QUOTA_EXCEEDED", message, retry_after="5")
+        renewing = asyncio.create_task(self._renew_lease(owner, watch))
+        try:
+            yield
+        finally:
+            await cancel_until_ended([renewing])
+            with suppress(StoreUnavailable):  # then its lease ends by itself
+                await self._owner_matches.close_watch(owner, watch)
+
+    async def _owner_of(self, caller: Caller) -> str:
+        if not caller.bot:
+            return caller.owner
+        owner = (await self._bots.owners_of([caller.bot]))[caller.bot]
+        return owner if owner.startswith(OWNERS_PREFIX) else ""
+
+    async def _open_watch(self, owner: str, watch: str) -> bool:
+        return await self._owner_matches.open_watch(owner, watch, WATCH_LEASE_MS, self._limits)
+
+    async def _renew_lease(self, owner: str, watch: str) -> None:
+        while True:
+            await asyncio.sleep(WATCH_RENEW_S)
+            with suppress(StoreUnavailable):
+                await self._open_watch(owner, watch)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.declarations import method_rules
-from seatwise_server.services.paging import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE
+from seatwise_server.services.request_fields import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE
 from seatwise_server.token_buckets import TokenBuckets
 
 BURST_S: Final = 3.0
@@ -105,7 +105,8 @@ def cost_of_read(method: str, request: Any) -> float:
 
     `method` has the form /seatwise.v1.MatchService/GetMatch.
     """
-    units = float(method_rules()[method[1:].replace("/", ".")].cost)
+    rule = method_rules().get(method.removeprefix("/").replace("/", "."))
+    units = float(rule.cost if rule else 1)
     asked = getattr(request, "page_size", None)
     if asked is not None:
         rows = min(asked, LARGEST_PAGE_SIZE) if asked > 0 else DEFAULT_PAGE_SIZE

@@ -25,7 +25,7 @@ from seatwise_server.ladder.published_table import LadderRow, build_table, decod
 from seatwise_server.ladder.standings_history import decode_point, encode_point
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.ladder.strength_worker import PEER_PLACES, strengths_by_bot
-from seatwise_server.services.ladder_tables import LadderTables
+from seatwise_server.services.ladders import LadderTables
 from seatwise_server.store import Store, keys, ladders
 
 LADDER = "ladders/main"
@@ -240,7 +240,7 @@ async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None
 async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise_server.services.ladder_tables.MOST_LADDER_TABLES", 2)
+    monkeypatch.setattr("seatwise_server.services.ladders.MOST_LADDER_TABLES", 2)
     tables, rated = LadderTables(store), recompute_ratings(season(4)).ranked_bots()
     names = [f"ladders/{number}" for number in range(3)]
     assert (await tables.get_table(names[0])).standings == ()

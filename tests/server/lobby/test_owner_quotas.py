@@ -29,7 +29,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import Access
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Caller
-from seatwise_server.services.owner_watches import OwnerWatches
+from seatwise_server.services.owners import OwnerWatches
 from seatwise_server.store import Attendance, EndedMatch, OwnerCount, OwnerLimits, Store, keys, now_ms
 from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.owner_matches import LEFTOVER_MS, OwnerMatches

@@ -46,7 +46,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import ANONYMOUS, Caller
-from seatwise_server.services.withheld_results import WithheldResults
+from seatwise_server.services.deal_sets import WithheldResults
 from seatwise_server.store import Store, keys
 from seatwise_server.store.match_filters import facets_of
 

@@ -19,7 +19,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.rest.bot_endpoints import BotEndpoints
 from seatwise_server.rest.bot_relay import MOST_RELAYED_SEATS, MOST_UNSENT_BYTES, BotRelays, RelayedPlay
 from seatwise_server.services.authentication import Caller
-from seatwise_server.services.living_referee import LivingReferee
+from seatwise_server.services.matches import LivingReferee
 from seatwise_server.store import Store
 from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 

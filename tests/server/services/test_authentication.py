@@ -10,7 +10,7 @@ from doubles.virtual import in_virtual_time
 from structlog.testing import capture_logs
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.services import refused_token_log
+from seatwise_server.services import call_log
 from seatwise_server.services.access import (
     ACCESS,
     OWN_METHODS,
@@ -18,9 +18,14 @@ from seatwise_server.services.access import (
     SCOPES_OF_PEOPLE,
     Access,
 )
-from seatwise_server.services.authentication import ANONYMOUS, Authenticator, Caller, read_bearer_token
-from seatwise_server.services.refused_token_log import RefusedTokenLog
-from seatwise_server.services.token_uses import TokenUses
+from seatwise_server.services.authentication import (
+    ANONYMOUS,
+    Authenticator,
+    Caller,
+    TokenUses,
+    read_bearer_token,
+)
+from seatwise_server.services.call_log import RefusedTokenLog
 from seatwise_server.store.credentials import Credential
 
 ADMIN = "admin-token"
@@ -178,7 +183,7 @@ async def test_a_use_is_written_once_a_minute_and_not_by_the_call_itself() -> No
 
 def test_an_address_has_few_lines_for_refused_tokens_in_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
-    monkeypatch.setattr(refused_token_log.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(call_log.time, "monotonic", lambda: now_s)
     refusals = RefusedTokenLog()
     with capture_logs() as lines:
         for port in range(200):
@@ -197,12 +202,12 @@ def test_an_address_has_few_lines_for_refused_tokens_in_a_second(monkeypatch: py
 
 
 def test_many_addresses_share_the_lines_for_refused_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refused_token_log.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(call_log.time, "monotonic", lambda: 100.0)
     refusals = RefusedTokenLog()
     with capture_logs() as lines:
         for number in range(1000):
             refusals.write_refusal("UNKNOWN", f"ipv4:10.0.{number // 250}.{number % 250}:1")
-    assert len(lines) == refused_token_log.MOST_REFUSAL_LINES
+    assert len(lines) == call_log.MOST_REFUSAL_LINES
 
 
 @in_virtual_time

@@ -17,14 +17,16 @@ from joserfc.jwk import OctKey
 
 from seatwise_server.cli import owners, serve
 from seatwise_server.refusal import Refusal
-from seatwise_server.services import issuer_keys
-from seatwise_server.services.id_tokens import LONGEST_ID_TOKEN, IdTokens, owner_id_of
-from seatwise_server.services.issuer_keys import (
+from seatwise_server.services import id_tokens
+from seatwise_server.services.id_tokens import (
     KEYS_KEEP_S,
     KEYS_REFRESH_S,
+    LONGEST_ID_TOKEN,
     NEXT_FETCH_S,
+    IdTokens,
     IssuerUnavailable,
     fetch_document,
+    owner_id_of,
     read_key_set,
 )
 from seatwise_server.store import Store
@@ -233,7 +235,7 @@ async def test_a_document_is_fetched_within_a_time_and_a_size(monkeypatch: pytes
         for kind, says in (("huge", "more than"), ("moved", "302")):
             with pytest.raises(IssuerUnavailable, match=says):
                 await fetch_document(f"{server.url}/{kind}")
-        monkeypatch.setattr(issuer_keys, "FETCH_S", 0.15)
+        monkeypatch.setattr(id_tokens, "FETCH_S", 0.15)
         for kind in ("hang", "drip"):
             with pytest.raises(IssuerUnavailable):
                 await fetch_document(f"{server.url}/{kind}")

@@ -12,7 +12,7 @@ from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_referee.setup import JOURNAL_FORMAT
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.refusal import Refusal
-from seatwise_server.services import opponents
+from seatwise_server.services import bots as bot_operations
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import ANONYMOUS
 from seatwise_server.store import MatchMeta, Store
@@ -88,7 +88,7 @@ async def test_matches_that_are_not_over_and_bots_that_play_themselves_do_not_co
 async def test_a_match_is_read_once_and_only_the_newest_are(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opponents, "MOST_OPPONENT_MATCHES", 3)
+    monkeypatch.setattr(bot_operations, "MOST_OPPONENT_MATCHES", 3)
     for number in range(5):
         await play(store, f"matches/{number}", A, B, points=[number, 0], ranks=[1, 2])
     operations = new_operations(store, "fsync", KEEP_S, lambda: None)

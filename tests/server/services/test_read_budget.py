@@ -185,7 +185,8 @@ def test_a_list_costs_its_rows() -> None:
     assert costs == {-1: 11.0, 0: 11.0, 1: 1.2, 50: 11.0, 10**6: 201.0}
     assert cost_of_read(GET, pb.GetMatchRequest()) == 1.0
     assert [
-        cost_of_read("WatchMatch", pb.WatchMatchRequest(all_positions=each)) for each in (False, True)
+        cost_of_read("/seatwise.v1.MatchService/WatchMatch", pb.WatchMatchRequest(all_positions=each))
+        for each in (False, True)
     ] == [2.0, 7.0]
 
 
