@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,6 +31,7 @@ from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.guest_seats import GuestTicket
 from seatwise_server.store import Credential, MatchMeta, Store
 
 PATHS = (
@@ -81,10 +83,16 @@ async def some_entries(*_: Any) -> list[bytes]:
     return [b"one", b"another"]
 
 
+async def open_ticket(text: str) -> str:
+    """The ticket of a guest, for its text."""
+    return json.dumps(["0" * 32, "ugo", "192.0.2.1", 4e9]) if text == "guest" else ""
+
+
 def store_of(matches: Matches) -> Store:
     store = Store.of(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
     object.__setattr__(store, "matches", matches)
     object.__setattr__(store, "journal", SimpleNamespace(wait_for_entries=some_entries))
+    object.__setattr__(store, "access_tokens", SimpleNamespace(open_ticket=open_ticket))
     return store
 
 
@@ -122,6 +130,7 @@ async def seen_in(moment: Moment, position: Position) -> tuple[list[bytes], list
         patch.setattr(spectating, "decode_entry", bytes)
         patch.setattr(spectating, "SHORTEST_UPDATE_S", 0.001)
         patch.setattr(spectating, "TAIL_BLOCK_MS", 4)
+        patch.setattr(GuestTicket, "match", "matches/test")
         patch.setattr(spectating, "_now", lambda: Timestamp(seconds=1))
         async with http_port(matches) as address:
             for verb, path, header in PATHS:
