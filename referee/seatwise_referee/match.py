@@ -257,6 +257,14 @@ class Match:
             self.await_return(seat, now)
         return []
 
+    def note_no_room(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
+        """In the `ms` before `now` these seats could not connect. The set-up lasts that much longer; later they are awaited."""
+        if self._confirmed.state is None:
+            return self.note_standstill(ms, "LOBBY", now)
+        for seat in seats:
+            self.await_return(seat, now)
+        return []
+
     # Commands of the shell
 
     def tick(self, now: int) -> list[Effect]:

@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from errno import EADDRINUSE, EADDRNOTAVAIL
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import structlog
 
 from seatwise.child_process import ORPHAN_END_S
 from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
-from seatwise_server.config import Config, HttpSettings
+from seatwise_server.config import Config, HttpSettings, address_from_here
 from seatwise_server.counts import COUNTS
-from seatwise_server.descriptors import connections_for_others
+from seatwise_server.descriptors import ConnectionRoom, connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.memory import MemoryWatch
@@ -182,7 +183,9 @@ class _Server:
     def _create_grpc(self) -> None:
         config = self._config
         self._forwarder = ReadForwarder() if config.has_read_process else None
-        most_connections = connections_for_others() // (1 if config.ws_port is None else 2)
+        most_connections = self._most_connections = connections_for_others() // (
+            1 if config.ws_port is None else 2
+        )
         self._grpc = GrpcServer(
             most_connections, self._forwarder, logs_calls=config.socket is None, proxies=config.proxies
         )
@@ -295,16 +298,31 @@ class _Server:
         """Starts the tasks that every process has, whatever its roles."""
         if self._certificate:
             self._spawn_all({"watch certificate": self._certificate.watch_files()})
-        most_descriptors = connections_for_others()
+        room = self._new_room(common)
         self._spawn_all({
             "watch tokens": common.open_streams.watch_tokens(),
             "write token uses": self._token_uses.watch_uses(),
             "watch memory": self._memory.watch_memory(),
-            "watch faults": FaultWatch(common.store, most_descriptors, common.lag.broke_links).watch_faults(),
+            "watch faults": FaultWatch(common.store, lambda: room.is_short, common.lag.broke_links).watch_faults(),
+            "watch room": room.watch_room(),
             "health": self._watch_health(),
         })  # fmt: skip
         if self._config.socket is None:  # the process for reads leaves it to its parent
             self._spawn_all({"watch redis": self._watch_redis(common.store)})
+
+    def _new_room(self, common: Common) -> ConnectionRoom:
+        """Returns the watch over the ports for bots."""
+        listening = [common.listens_on, common.ws_listens_on] if self._config.socket is None else []
+        ports = [urlsplit(f"//{address_from_here(each)}") for each in listening if each]
+
+        def on_shortage(ms: int) -> None:
+            COUNTS.connections_short_s += ms / 1000
+            common.lag.note_shortage()
+            if self.running.referee:
+                self.running.referee.ownership.on_shortage(ms)
+
+        found = [(each.hostname or "localhost", each.port or 0) for each in ports]
+        return ConnectionRoom(self._most_connections, found, on_shortage)
 
     def _serve_metrics(self, common: Common) -> None:
         config = self._config

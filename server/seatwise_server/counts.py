@@ -34,6 +34,8 @@ class Counts:
         """Those of `refusals` that the HTTP port of this process has sent."""
         self.append_buckets = [0] * (len(LATENCY_BOUNDS_S) + 1)
         self.append_s = 0.0
+        self.connections_short_s = 0.0
+        """Seconds in which no bot could connect."""
 
     def count_entry(self, entry: Entry) -> None:
         """Counts an entry that has been written to a journal."""

@@ -1,15 +1,27 @@
 """Limits the connections of clients: without a free file descriptor the server could neither reach Redis nor read
-a file.
+a file. And watches whether bots can connect: a bot that cannot loses nothing by it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import resource
+from collections.abc import Callable, Sequence
+
+import structlog
 
 WANTED = 65_536
 """The number of open files and connections that this process wants to be allowed."""
 OWN_DESCRIPTORS = 1_024
 """The number of these that are reserved for the server itself: Redis, files, child processes."""
+
+ROOM_BEAT_S = 0.25
+"""The time between two looks whether bots can connect."""
+HANG_UP_S = 0.2
+"""A port that is full hangs up by then."""
+
+log = structlog.get_logger()
 
 
 def connections_for_others() -> int:
@@ -28,3 +40,64 @@ def _raise_limit() -> int:
     except (ValueError, OSError):  # the system has another, lower limit
         return soft
     return most
+
+
+class ConnectionRoom:
+    """Watches whether the ports of this process accept the connections of bots."""
+
+    def __init__(
+        self, most: int, ports: Sequence[tuple[str, int]], on_shortage: Callable[[int], None]
+    ) -> None:
+        """`most` is how many connections the smallest of the `ports` has. `on_shortage` is told of each span without room, in ms."""
+        self._most = most
+        self._ports = ports
+        self._on_shortage = on_shortage
+        self.is_short = False
+
+    async def watch_room(self) -> None:
+        """Looks again and again. Runs until cancelled."""
+        loop, began_s = asyncio.get_running_loop(), 0.0
+        while True:
+            looked_s = loop.time()
+            is_short = await self._lacks_room()
+            if is_short and not self.is_short:
+                began_s = looked_s
+                log.warning(
+                    "connections_used_up",
+                    hint="raise the limit of open files, or limit each address in the front door",
+                )
+            elif self.is_short and not is_short:
+                log.warning("connections_free_again", after_s=round(loop.time() - began_s, 1))
+            self.is_short = is_short
+            await asyncio.sleep(ROOM_BEAT_S)
+            if is_short:
+                self._on_shortage(int((loop.time() - looked_s) * 1000))
+
+    async def _lacks_room(self) -> bool:
+        """The number of a new descriptor is the lowest that is free, so only a high one makes a look at the ports worth it."""
+        try:
+            descriptor = os.open(os.devnull, os.O_RDONLY)
+        except OSError:
+            return True
+        os.close(descriptor)
+        if descriptor < self._most * 3 // 4:
+            return False
+        return any(await asyncio.gather(*(_is_full(host, port) for host, port in self._ports)))
+
+
+async def _is_full(host: str, port: int) -> bool:
+    """Whether the port takes no connection, or hangs up on it at once."""
+    try:
+        async with asyncio.timeout(HANG_UP_S):
+            reader, writer = await asyncio.open_connection(host, port)
+    except (OSError, TimeoutError):
+        return True
+    try:
+        async with asyncio.timeout(HANG_UP_S):
+            return await reader.read(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    finally:
+        writer.transport.abort()

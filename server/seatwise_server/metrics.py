@@ -100,6 +100,11 @@ def _counter_metrics(stalled_s: float) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "seatwise_loop_stalled_seconds", "Time for which this process stood still.", stalled_s
     )
+    yield CounterMetricFamily(
+        "seatwise_connections_short_seconds",
+        "Time in which no bot could connect.",
+        COUNTS.connections_short_s,
+    )
     by_reason = (
         ("seatwise_matches_ended", "Matches, by how they ended.", COUNTS.ended),
         ("seatwise_rejections", "Items of bots that were rejected.", COUNTS.rejections),

@@ -66,6 +66,10 @@ class EventLoopLag:
         """Returns for how long the process stood still after `at`, in seconds, as far as `note_stall` has seen it."""
         return sum(max(0.0, ended - max(began, at)) for began, ended in self._stalls)
 
+    def note_shortage(self) -> None:
+        """Notes that no bot can connect now, so that links which are lost count as lost by a stall."""
+        self.broke_at = self._loop.time()
+
     def broke_links(self) -> bool:
         """Whether links that are lost now were lost because this process stalled."""
         now = self._loop.time()

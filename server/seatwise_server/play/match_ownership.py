@@ -39,6 +39,11 @@ class MatchOwnership:
         self.on_store_back(min(silent_s, now - self._resumed_at))
         self._streams.wake_writers()
 
+    def on_shortage(self, ms: int) -> None:
+        """In the last `ms` no bot could connect here: those that are not connected are waited for."""
+        for table in list(self._tables.values()):
+            table.wait_for_absent(ms)
+
     def on_store_back(self, gap_s: float) -> None:
         """Takes an outage of the store off the clocks of all tables."""
         self._resumed_at = self._loop.time()

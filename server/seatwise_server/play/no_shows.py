@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -122,9 +121,11 @@ class LeagueAbsences:
 class FaultWatch:
     """Notes in the store what this process sees of its own faults that may keep bots from their seats."""
 
-    def __init__(self, store: Store, most_descriptors: int, has_broken_links: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, lacks_connections: Callable[[], bool], has_broken_links: Callable[[], bool]
+    ) -> None:
         self._store = store
-        self._most_descriptors = most_descriptors
+        self._lacks_connections = lacks_connections
         self._has_broken_links = has_broken_links
         self._seen = COUNTS.faults.total()
         self._fault = "RESTART"
@@ -144,18 +145,9 @@ class FaultWatch:
         self._seen = total
         if total > seen:
             return COUNTS.last_fault
-        if self._has_broken_links():
-            return "STALL"
-        return "DESCRIPTORS" if self._lacks_descriptors() else ""
-
-    def _lacks_descriptors(self) -> bool:
-        """Whether no further connection is accepted: the number of a new descriptor is the lowest that is free."""
-        try:
-            descriptor = os.open(os.devnull, os.O_RDONLY)
-        except OSError:
-            return True
-        os.close(descriptor)
-        return descriptor >= self._most_descriptors
+        if self._lacks_connections():
+            return "DESCRIPTORS"
+        return "STALL" if self._has_broken_links() else ""
 
 
 def _partners(setup: Setup, meta: MatchMeta, absent: Sequence[int]) -> list[str]:

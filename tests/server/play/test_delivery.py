@@ -294,7 +294,7 @@ async def fill_limit(store: Store, _: str) -> None:
 
 def watch_for(store: Store) -> FaultWatch:
     """Looks for faults of a process that has run for a while."""
-    watch = FaultWatch(store, 10**6, lambda: False)
+    watch = FaultWatch(store, lambda: False, lambda: False)
     watch._fault, watch._seen = "", watch._seen - 1
     return watch
 

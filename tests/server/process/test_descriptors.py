@@ -11,7 +11,7 @@ from contextlib import ExitStack, asynccontextmanager
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from harness import SOON_S, ServerProcess, server_process
+from harness import SOON_S, ServerProcess, server_process, until
 
 from seatwise_server.descriptors import OWN_DESCRIPTORS, WANTED, connections_for_others
 from seatwise_server.rpc import grpc_server
@@ -98,3 +98,26 @@ async def test_more_connections_than_the_system_allows_stop_neither_matches_nor_
             assert process.is_alive
             await house.admin.over(table.name)
             await house.admin.record(table.name)
+
+
+async def test_a_bot_that_cannot_connect_for_want_of_descriptors_loses_no_time(monkeypatch):
+    """Its link is lost while all connections are used up, for many times the time that it has for a move."""
+    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
+    monkeypatch.setattr(ServerProcess, "before", few)
+    limits = {"free_ms": {"card": 1000, "arrange": 1000}, "bank_ms": 0, "setup_ms": 10_000}
+    async with server_process() as (process, house), house.table(2, **limits) as table:
+        await table.sit()
+        mover, _ = await table.asked()
+        host, _, port = house.address.rpartition(":")
+        with ExitStack() as crowd:
+            for _ in range(300):
+                crowd.enter_context(socket.create_connection((host, int(port))))
+            await until(lambda: [it for it in process.log if it["event"] == "connections_used_up"])
+            await mover.stream.hang_up()
+            await asyncio.sleep(5)
+        await until(lambda: [it for it in process.log if it["event"] == "connections_free_again"])
+        await mover.sit(mover.wire.play())
+        ends = await table.play_out()
+        assert all("ENDING_COMPLETED" in str(end.result) for end in ends)
+        record = (await house.admin.record(table.name)).decode()
+        assert "TIMED_OUT" not in record
