@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import admin_service_pb2, match_pb2
 from seatwise_server.pages.operator_sessions import (
     COOKIE,
@@ -29,6 +29,10 @@ from seatwise_server.token_buckets import TokenBuckets
 LISTED_TABLES = 100
 LOGINS_PER_MINUTE = 20
 """Tries to log in that one address may make in a minute: nobody tries out tokens here."""
+_SIGNS_OF_PROXIES = frozenset(
+    {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
+)
+"""Headers that browsers do not send."""
 _LIST_REFEREES = "AdminService/ListReferees"
 
 
@@ -128,6 +132,10 @@ def _login_page(request: Request, refusal: str = "") -> Response:
         refusal=refusal,
         may_log_in=_is_private_connection(request),
         minutes=SESSION_S // 60,
+        # In full where it is this machine: behind a proxy that hides itself, no browser lets the page send a token there.
+        action=OPERATORS
+        if request.url.scheme == "https"
+        else f"http://{request.headers.get('host', '')}{OPERATORS}",
     )
     response = page_response(request, html, is_private=True)
     response.status_code = 403 if refusal else 200
@@ -143,10 +151,24 @@ def _go_to_operators(cookie: str) -> Response:
 
 
 def _is_private_connection(request: Request) -> bool:
-    """Whether nobody between can read a token: the connection is encrypted, or does not leave this machine."""
+    """Whether nobody between can read a token: the connection is encrypted, or does not leave this machine.
+
+    A proxy on this machine that nobody has named looks like a browser here. So no header may tell of one, no browser speaks
+    HTTP/1.0, and the browser must have been sent to this very port of this machine.
+    """
     if request.url.scheme == "https":
         return True
-    try:
-        return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
-    except ValueError:
+    if request.scope["http_version"] != "1.1" or not _SIGNS_OF_PROXIES.isdisjoint(request.headers.keys()):
         return False
+    host, server = request.headers.get("host", ""), request.scope["server"]
+    return bool(
+        request.client
+        and is_local_address(_host_and_port(request.client.host.removeprefix("::ffff:"), 0))
+        and is_local_address(host)
+        and server
+        and host.rpartition(":")[2] == str(server[1])
+    )
+
+
+def _host_and_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -280,6 +280,9 @@ class BotService:
         """See bot_service.proto."""
         await self._get_registered(request.name)
         await self._check_owner(caller, request.name)
+        if parse_bot_name(request.name)[0].startswith(RESERVED_PREFIXES):
+            why = f"{request.name} is run by the server itself, which has its token; nobody else gets one"
+            raise Refusal("NOT_ALLOWED", why, bot=request.name)
         try:
             issued = await self._bots.rotate_token(request.name, by_owner=bool(caller.owner))
         except BotShutOut as out:

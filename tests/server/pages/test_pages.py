@@ -369,15 +369,22 @@ async def test_the_verdict_of_a_ladder_says_how_sure_it_is(first: ladder_pb2.Sta
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
+def at_this_machine(http: Any) -> dict[str, str]:
+    """The headers of a browser that was sent to the server's own port."""
+    host, port = http.writer.get_extra_info("peername")
+    return {"host": f"{host}:{port}", "origin": f"http://{host}:{port}"}
+
+
 async def log_in(http: Any, token: str, **headers: str) -> HttpAnswer:
-    sent = {"origin": "http://test", **FORM, **headers}
+    sent = at_this_machine(http) | FORM | headers
     answer: HttpAnswer = await http.call("POST", "/operators", f"token={token}".encode(), headers=sent)
     return answer
 
 
 async def test_an_operator_logs_in_and_out(http_house: House) -> None:
     async with http_house.http() as http:
-        assert "Log in" in check_page(await http.get("/operators")).text
+        form = await http.get("/operators", **at_this_machine(http))
+        assert "Log in" in check_page(form).text
         answer = await log_in(http, http_house.admin.token)
         assert (answer.status, answer.headers["location"]) == (303, "/operators")
         cookie = answer.headers["set-cookie"]
@@ -405,6 +412,42 @@ async def test_no_other_token_opens_the_page_of_operators(http_house: House) -> 
             assert "set-cookie" not in answer.headers
             assert "You are not logged in" in check_page(answer, 403).text
         assert "Referees" not in check_page(await http.get("/operators", cookie="seatwise_operator=x")).text
+
+
+@pytest.mark.parametrize(
+    ("headers", "line"),
+    [
+        ({"x-forwarded-for": "198.51.100.7"}, ""),
+        ({"via": "1.1 door"}, ""),
+        ({"x-real-ip": "198.51.100.7"}, ""),
+        ({"host": "seatwise.example", "origin": "http://seatwise.example"}, ""),
+        ({"host": "localhost:80", "origin": "http://localhost:80"}, ""),
+        ({}, "HTTP/1.0"),
+    ],
+)
+async def test_a_plain_proxy_that_nobody_named_is_offered_no_form(
+    http_house: House, headers: dict[str, str], line: str
+) -> None:
+    async with http_house.http() as http:
+        sent = at_this_machine(http) | headers
+        if line:
+            lines = [f"GET /operators {line}", f"host: {sent['host']}", "", ""]
+            await http.send_raw("\r\n".join(lines).encode())
+            page = await http.answer()
+        else:
+            page = await http.get("/operators", **sent)
+            refused = await log_in(http, http_house.admin.token, **sent)
+            assert "set-cookie" not in refused.headers
+        assert b"password" not in page.body
+        assert "not encrypted" in check_page(page).text
+
+
+async def test_nobody_gets_the_token_of_a_bot_of_the_server(http_house: House) -> None:
+    async with http_house.http(http_house.admin.token) as http:
+        assert http_house.server
+        await http_house.server.store.bots.register_bot("house-test", "1", "server", "")
+        answer = await http.call("POST", "/v1/bots/house-test/versions/1:rotateToken", {})
+        assert (answer.status, answer.reason) == (403, "NOT_ALLOWED")
 
 
 async def test_after_too_many_tries_to_log_in_an_address_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,7 +479,7 @@ def wrong_token_form() -> Request:
         "method": "POST",
         "path": "/operators",
         "headers": headers,
-        "scheme": "http",
+        "scheme": "https",
         "query_string": b"",
     }
     return Request(scope | {"client": ("127.0.0.1", 1)}, receive)
