@@ -26,6 +26,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from seatwise import async_client as async_client
+    from seatwise import client as client
+    from seatwise import errors as errors
+    from seatwise import local as local
+    from seatwise import replay as replay
+    from seatwise import standings as standings
+    from seatwise import testing as testing
+    from seatwise import ubongo as ubongo
+    from seatwise import ugo as ugo
     from seatwise.bot import Bot
     from seatwise.errors import BadAnswerError, ResignMatch, SeatwiseError, UsageError
     from seatwise.local import play
@@ -74,14 +83,23 @@ _HOMES = {
 """The module of each name. A name is imported at its first use, so that a program that plays offline never loads grpc."""
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'seatwise' has no attribute {name!r}")
-    found = getattr(import_module(home), name)
-    globals()[name] = found
-    return found
+_MODULES = (
+    "async_client", "client", "errors", "local", "replay", "standings", "testing", "ubongo", "ugo",
+)  # fmt: skip
+"""The modules that `import seatwise` offers, as in `seatwise.ugo.View`."""
+
+if not TYPE_CHECKING:  # or a type checker would take any name
+
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return import_module(f"seatwise.{name}")
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'seatwise' has no attribute {name!r}")
+        found = getattr(import_module(home), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -296,7 +296,14 @@ class BadAnswerError(SeatwiseError):
 
 
 class ResignMatch(SeatwiseError):
-    """Raise it in a method that answers a question, to resign the match: the referee plays the default moves to the end."""
+    """Raise it in a method that answers a question, to resign the match: the referee plays the default moves to the end.
+
+    Args:
+        message: A text for a person to read. The server does not get it.
+    """
+
+    def __init__(self, message: str = "the bot resigns") -> None:
+        super().__init__(message)
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

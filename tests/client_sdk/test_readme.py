@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import seatwise
 
@@ -44,3 +47,55 @@ def test_every_make_target_of_the_readme_is_there() -> None:
     makefile = (Path(__file__).parents[2] / "Makefile").read_text()
     for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+# Each snippet of the README and of the bot guide, alone
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "bot-guide.md").read_text()
+SNIPPETS = re.findall(r"^```python\n(.*?)^```$", README + GUIDE, re.MULTILINE | re.DOTALL)
+SPELT = sorted(set(re.findall(r"(?<!from )(?<!-m )\bseatwise((?:\.[A-Za-z_]+)+)[`(:\[]", README + GUIDE)))
+
+
+@pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))
+def test_each_snippet_runs_alone(tmp_path: Path, code: str) -> None:
+    seatwise.play(["greedy", "random"], records=tmp_path / "out.jsonl")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", [*SPELT, ".ugo.View", ".ubongo.View", ".client.Client"])
+def test_each_name_is_there_after_import_seatwise(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import seatwise; seatwise{name}"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+
+
+def test_a_type_checker_takes_each_snippet_and_no_name_that_is_not_there(tmp_path: Path) -> None:
+    for number, code in enumerate(SNIPPETS):
+        (tmp_path / f"snippet_{number}.py").write_text(code)
+    (tmp_path / "annotated.py").write_text(
+        "import seatwise\n\n\nclass Mine(seatwise.Bot):\n"
+        "    def choose(self, view: seatwise.ugo.View) -> seatwise.ugo.Card:\n"
+        "        if len(view.legal_cards) > 9:\n            raise seatwise.ResignMatch\n"
+        "        return view.legal_cards[0]\n"
+    )
+    (tmp_path / "wrong.py").write_text("from seatwise import Nonsense\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--check-untyped-defs", "--config-file", os.devnull, "."],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[:-1] == [
+        'wrong.py:1: error: Module "seatwise" has no attribute "Nonsense"  [attr-defined]'
+    ], done.stdout
+
+
+def test_a_bot_resigns_as_the_guide_says() -> None:
+    class Gone(seatwise.Bot):
+        def choose(self, view: seatwise.View) -> seatwise.Card:  # noqa: ARG002
+            raise seatwise.ResignMatch
+
+    [match] = seatwise.play([Gone, "random"], seed=1)
+    assert "RESIGNED" in map(str, match.endings)
