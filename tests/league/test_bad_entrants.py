@@ -13,6 +13,10 @@ from harness.table import Chair
 
 from seatwise.cli import main
 from seatwise.link.security import Security
+from seatwise_server.competition.schedules.schedule import list_walk_overs
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.season_log import read_season
+from seatwise_server.league.settings import League
 from seatwise_server.league.substitute import run_substitute
 
 BOTS = """\
@@ -75,6 +79,7 @@ def results_in(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_only_its_own_matches_are_lost_by_an_entrant_that_is_broken(tmp_path, capsys):
     (tmp_path / "bad.py").write_text(BOTS)
     entrants = "".join(f'[[entrants]]\nbot = "bad.py:{name}"\n' for name in BAD)
@@ -91,6 +96,13 @@ def test_only_its_own_matches_are_lost_by_an_entrant_that_is_broken(tmp_path, ca
                 assert rank == 1 or other in GOOD
             else:
                 assert ending != "COMPLETED"
+    settings, season = read_season(out)
+    matches = {
+        match.id: match.bots for match in schedule_of(League.from_json(settings)).known_matches(season.so_far)
+    }
+    for match, absent in list_walk_overs(season.so_far).items():
+        assert not set(absent) & set(GOOD)
+        met |= {(bot, other) for bot in matches[match] for other in absent if bot in GOOD}
     assert len(met) == len(GOOD) * (len(GOOD) - 1 + len(BAD)), "everybody met everybody else"
     page = (out / "report.html").read_text()
     assert "ran out of time" in page

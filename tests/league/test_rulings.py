@@ -11,9 +11,12 @@ import pytest
 from seasons.one_season import NAME, files_in, forged, league_of, played
 
 from seatwise.cli import main
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league import season_log
 from seatwise_server.league.league_file import read_league
 from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.table import standings_of
 
 LEAGUE = """\
 name = "small"
@@ -113,3 +116,52 @@ def test_turns_that_cannot_have_been_are_named(bundle, tmp_path, capsys, kind):
     capsys.readouterr()
     assert main(["verify", str(forged(bundle, tmp_path, {"entrants.jsonl": lines}))]) == 1
     assert "entrants.jsonl: line " in capsys.readouterr().out
+
+
+def entrant_that_leaves(after: int, **changes: Any) -> tuple[Any, season_log.Season, str]:
+    """A round robin of four, one of which leaves after so many matches and beats all before; the others win by their order."""
+    league = league_of(deals="none", rounds=6, **changes)
+    season, leaver = season_log.Season(NAME), league.players[3]
+    played = 0
+    for seq, match in enumerate(schedule_of(league).all_matches(), 1):
+        has_left = leaver in match.bots and played >= after
+        if has_left and not season.entrant_changes:
+            season.entrant_changes.append(season_log.EntrantChange(leaver, False, "it crashed", seq - 1))
+        played += leaver in match.bots
+        merits = [9 if bot == leaver else -league.players.index(bot) for bot in match.bots]
+        if has_left:
+            merits = [30 * (bot != leaver) for bot in match.bots]
+        endings = tuple("RESIGNED" if has_left and bot == leaver else "COMPLETED" for bot in match.bots)
+        ranks = tuple(1 + sum(other > own for other in merits) for own in merits)
+        season.results[match.id] = LoggedResult(
+            seq, f"matches/{seq}", match.bots, tuple(merits), ranks, endings
+        )
+    return league, season, leaver
+
+
+def rows_after(league: Any, season: season_log.Season) -> dict[str, dict[str, Any]]:
+    """The rows of the table by player."""
+    return {row["player"]: row for row in standings_of(league, season.so_far)["rows"]}
+
+
+@pytest.mark.parametrize("after", [1, 4])
+@pytest.mark.parametrize("rule", ["half", "walk-over"])
+def test_nobody_gains_points_from_an_entrant_that_leaves(after: int, rule: str) -> None:
+    league, season, leaver = entrant_that_leaves(after, withdrawals=rule)
+    assert not schedule_of(league).due_matches(season.so_far)
+    rows = rows_after(league, season)
+    assert all(row["points"] <= 0 for player, row in rows.items() if player != leaver), (
+        "30 points were not gained"
+    )
+    assert rows[leaver]["walk_overs"] == 6 - after
+    if rule == "half" and after == 1:
+        assert (rows[leaver]["rank"], rows[leaver]["matches"]) == (4, 0), "its results leave the table"
+    else:
+        assert rows[leaver]["matches"] == after
+
+
+def test_a_bot_that_is_let_back_loses_only_the_matches_in_between() -> None:
+    _, season, leaver = entrant_that_leaves(4)
+    last = next(reversed(season.results))
+    season.entrant_changes.append(season_log.EntrantChange(leaver, True, "repaired", len(season.results) - 1))
+    assert last not in season.so_far.left

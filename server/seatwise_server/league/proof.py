@@ -25,7 +25,7 @@ from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.bundle import format_json
 from seatwise_server.league.par import par_of
 from seatwise_server.league.rules import LARGEST_TABLE, MOST_ROUNDS, is_repeat, schedule_of, started_by
-from seatwise_server.league.season_log import Season, Void
+from seatwise_server.league.season_log import EntrantChange, Season, Void
 from seatwise_server.league.settings import League, OtherVersion
 from seatwise_server.league.table import standings_of
 
@@ -49,12 +49,12 @@ def check_table(bundle: Bundle) -> None:
     results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
     season = Season("", results, _read_voids(bundle, {result.match for result in results.values()}))
+    season.entrant_changes = list(_read_entrant_changes(league, bundle, len(results)))
     _check_length(league, len(results) + len(season.voids) // MISSES_OF_WALK_OVER)
     schedule = _make_schedule(league)
     season.draws = _read_draws(bundle, league, schedule)
     _check_deals(bundle, _check_played(schedule, season.so_far), results)
     _check_voids(schedule, season)
-    _check_entrant_changes(league, bundle, len(results))
     right = standings_of(league, season.so_far)
     _check_standings(bundle.read_json("standings.json"), right)
 
@@ -231,8 +231,8 @@ def _check_voids(schedule: Schedule, season: Season) -> None:
             )
 
 
-def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None:
-    """Check that an entrant is given up before it is let back. Both may happen any number of times."""
+def _read_entrant_changes(league: League, bundle: Bundle, results: int) -> Iterator[EntrantChange]:
+    """Yield the changes, and check that an entrant is given up before it is let back. Both may happen any number of times."""
     before, is_out = 0, dict.fromkeys(league.players, False)
     for number, change in enumerate(bundle.read_json_lines("entrants.jsonl"), start=1):
         player, kind, at_result = change.get("player"), change.get("kind"), change.get("results")
@@ -248,6 +248,7 @@ def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None
         if type(at_result) is not int or not before <= at_result <= results:
             raise fault_at("entrants.jsonl", number, f"results is {at_result!r:.20}; the log has {results}")
         before, is_out[player] = at_result, not is_out[player]
+        yield EntrantChange(player, kind == "let_back", change["why"], at_result)
 
 
 def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, ScheduledMatch]) -> ScheduledMatch:

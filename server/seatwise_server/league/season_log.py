@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seatwise.errors import UsageError
+from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
@@ -48,7 +49,23 @@ class Season:
     def so_far(self) -> SoFar:
         """The season as the schedule needs it."""
         absences = {void.table: void.blamed for void in self.voids if void.absent or void.excuse}
-        return SoFar(self.results, {void.table for void in self.voids}, absences, self.draws)
+        return SoFar(
+            self.results, {void.table for void in self.voids}, absences, self.draws, self._find_left()
+        )
+
+    def _find_left(self) -> dict[str, tuple[str, ...]]:
+        """Return by match the bots for which a substitute resigned it, or that left it when they were given up."""
+        found: dict[str, tuple[str, ...]] = {}
+        for place, (table, result) in enumerate(self.results.items() if self.entrant_changes else ()):
+            out = {
+                change.player: not change.is_back
+                for change in self.entrant_changes
+                if change.results <= place
+            }
+            seats = zip(result.bots, result.endings, strict=True)
+            if left := tuple(bot for bot, ending in seats if out.get(bot) and ending != Ending.COMPLETED):
+                found[table] = left
+        return found
 
     def excuse_attempts(self, table: str, why: str) -> None:
         """Hold the void attempts of this match against no bot."""

@@ -19,6 +19,9 @@ DEAL_KINDS = tuple(str(each) for each in Duplicate)
 SERVER_TABLES, LOCAL_TABLES = "server", "local"
 TABLE_KINDS = (SERVER_TABLES, LOCAL_TABLES)
 """Where the matches of a league are played: at a server, or in worker processes of the runner."""
+BELOW_HALF, WALK_OVERS = "half", "walk-over"
+WITHDRAWAL_KINDS = (BELOW_HALF, WALK_OVERS)
+"""The results of an entrant that played less than half of its matches leave the table, or they stay."""
 VERSIONS: Final = {"schedule_version": 4, "statistics_version": 3}
 """The rules by which seasons are drawn and decided, and the methods by which their figures are computed."""
 FORMER_RELEASE = "0.2.0"
@@ -96,6 +99,8 @@ class League:
     options: Mapping[str, int | str] = field(default_factory=dict)
     """The complete options of the game."""
     time: TimeControl = field(default_factory=TimeControl)
+    withdrawals: str = BELOW_HALF
+    """The rule for the results of an entrant that leaves, one of `WITHDRAWAL_KINDS`."""
     tables: str = SERVER_TABLES
     """Where its matches are played, one of `TABLE_KINDS`."""
 
@@ -183,7 +188,7 @@ def check_versions(plain: Mapping[str, Any]) -> None:
 def _check_types(league: League) -> None:
     """Check the types of all values, because JSON may hold any. Raises `ValueError`."""
     kinds = {
-        str: ("name", "game", "format", "deals", "seed", "tables"),
+        str: ("name", "game", "format", "deals", "seed", "tables", "withdrawals"),
         int: ("seats", "rounds", "advance"),
         bool: ("is_trusted",),
     }
@@ -199,5 +204,7 @@ def _check_types(league: League) -> None:
         raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
     if league.deals not in DEAL_KINDS or league.format not in LEAGUE_FORMATS:
         raise ValueError(f"format {league.format!r} or deals {league.deals!r} is unknown")
+    if league.withdrawals not in WITHDRAWAL_KINDS:
+        raise ValueError(f"withdrawals {league.withdrawals!r:.60} is unknown")
     if league.tables not in TABLE_KINDS:
         raise ValueError(f"tables {league.tables!r:.60} is unknown")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.student_t import CONFIDENCE
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
@@ -15,7 +16,7 @@ from seatwise_server.competition.standings.ranking import StandingsRow, rank_ent
 from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
 from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
 from seatwise_server.league.rules import criteria_of, schedule_of
-from seatwise_server.league.settings import League
+from seatwise_server.league.settings import BELOW_HALF, League
 
 DIGITS = 6
 """The number of decimal places. Further digits may differ between versions of Python."""
@@ -49,11 +50,20 @@ def league_digest(league: League) -> str:
 
 
 def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
-    results, byes = so_far.results.values(), schedule.list_byes(so_far)
+    byes = schedule.list_byes(so_far)
+    results = [result for table, result in so_far.results.items() if table not in so_far.left]
     walk_overs = Counter(bot for absent in list_walk_overs(so_far).values() for bot in absent)
     if isinstance(schedule, Knockout):
         return standings_in_order(results, schedule.final_order(so_far), byes, walk_overs)
-    return rank_entrants(results, league.players, criteria_of(league), byes, league.seed, walk_overs)
+    gone = _find_gone(results, walk_overs) if league.withdrawals == BELOW_HALF else set[str]()
+    stay = [result for result in results if gone.isdisjoint(result.bots)]
+    return rank_entrants(stay, league.players, criteria_of(league), byes, league.seed, walk_overs, gone)
+
+
+def _find_gone(results: Iterable[LoggedResult], walk_overs: Mapping[str, int]) -> set[str]:
+    """Return the bots that lost more matches by walk-over than they played."""
+    played = Counter(bot for result in results for bot in set(result.bots))
+    return {bot for bot, lost in walk_overs.items() if played[bot] < lost}
 
 
 def _published_row(line: StandingsRow, name: str) -> Row:

@@ -121,6 +121,8 @@ class SoFar:
     """By void attempt that failed because bots did not sit down, those bots; none if the server may have been at fault."""
     draws: Mapping[int, RoundDraw] = field(default_factory=dict)
     """By round, the draws that are stored with the season, if the format stores them."""
+    left: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By match with a result, the bots that had left the league: they lose it by walk-over, and the result does not count."""
 
 
 class Schedule(Protocol):
@@ -147,6 +149,7 @@ class MatchAttempts:
     """A match of the schedule after its attempts so far."""
 
     result: LoggedResult | None = None
+    """The result that counts."""
     attempt: str | None = None
     """The id under which it is to be played now. `None` if it has a result, is lost by walk-over, or is given up."""
     absent: tuple[str, ...] = ()
@@ -163,7 +166,8 @@ def follow_attempts(match: str, so_far: SoFar, *, goes_on: bool = False) -> Matc
     counted = 0
     for attempt in attempt_ids(match):
         if attempt in so_far.results:
-            return MatchAttempts(so_far.results[attempt], absent=tuple(absent))
+            left = so_far.left.get(attempt, ())
+            return MatchAttempts(None if left else so_far.results[attempt], absent=(*absent, *left))
         if attempt not in so_far.voids:
             return MatchAttempts(attempt=attempt, absent=tuple(absent))
         missing = so_far.absences.get(attempt)
@@ -180,7 +184,7 @@ def follow_attempts(match: str, so_far: SoFar, *, goes_on: bool = False) -> Matc
 
 def list_walk_overs(so_far: SoFar) -> dict[str, tuple[str, ...]]:
     """Return the bots that lost by walk-over, by the id of the first attempt of the match."""
-    missed = sorted({attempt.partition(".")[0] for attempt in so_far.absences})
+    missed = sorted({attempt.partition(".")[0] for attempt in (*so_far.absences, *so_far.left)})
     found = {match: follow_attempts(match, so_far).absent for match in missed}
     return {match: absent for match, absent in found.items() if absent}
 

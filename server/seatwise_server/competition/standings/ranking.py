@@ -12,7 +12,7 @@ Bots that the last criterion leaves level share their rank.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
@@ -51,18 +51,20 @@ def rank_entrants(
     byes: Iterable[tuple[int, str]] = (),
     seed: str = "",
     walk_overs: Mapping[str, int] | None = None,
+    gone: Collection[str] = (),
 ) -> tuple[StandingsRow, ...]:
     """Return the table of a season, the best first.
 
     `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), `seed` seeds the lots, and `walk_overs`
-    says how many matches each bot lost by walk-over.
+    says how many matches each bot lost by walk-over. Bots that are `gone` rank behind all others.
     Raises `KeyError` for a criterion that does not exist.
     """
     season = PlayedSeason(
         tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, walk_overs or {}
     )
     applied: dict[str, list[tuple[str, float]]] = {bot: [] for bot in entrants}
-    groups = [list(entrants)]
+    stay = [bot for bot in entrants if bot not in gone]
+    groups = [group for group in (stay, [bot for bot in entrants if bot in gone]) if group]
     for name in criteria:
         groups = [part for group in groups for part in _split_group(group, name, season, applied)]
     rows: list[StandingsRow] = []
