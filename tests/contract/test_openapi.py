@@ -20,10 +20,8 @@ from openapi_spec_validator import validate
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.refusal import REASONS
-from seatwise_server.rest.bot_routes import BOT_ROUTES
-from seatwise_server.rest.openapi import openapi_document, openapi_json
-from seatwise_server.rest.openapi_errors import reasons_of
-from seatwise_server.rest.openapi_schemas import schema_name
+from seatwise_server.rest.bot_relay import BOT_ROUTES
+from seatwise_server.rest.openapi import openapi_document, openapi_json, reasons_of, schema_name
 from seatwise_server.rest.operations_page import operations_page
 from seatwise_server.rest.routes import HTTP_ROUTES
 from seatwise_server.services.access import ACCESS, OWN_METHODS, Access

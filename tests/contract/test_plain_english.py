@@ -144,7 +144,7 @@ def test_every_page_has_sentences() -> None:
         "docs/starters/node/bot.mjs",
         "docs/starters/rust/src/bot.rs",
         "docs/examples/training/train.py",
-        "server/seatwise_server/pages/bot_clocks.py",
+        "server/seatwise_server/pages/bot_page.py",
     } <= SENTENCES.keys()
     assert all(SENTENCES.values())
 

@@ -15,8 +15,7 @@ from seatwise.errors import UnavailableError
 from seatwise.link.http_connection import HttpConnection
 from seatwise.link.rest_wire import RestWire
 from seatwise.link.security import Security
-from seatwise_server.rest.bot_endpoints import add_bot_endpoints
-from seatwise_server.rest.bot_relay import BotRelays
+from seatwise_server.rest.bot_relay import BotRelays, add_bot_endpoints
 from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
 from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app

@@ -11,10 +11,15 @@ from starlette.responses import Response
 
 from seatwise.replay.sentences import short_names
 from seatwise.v1 import match_pb2
-from seatwise_server.pages.page_calls import PageCalls, peer_of_page
-from seatwise_server.pages.page_filters import last_part
-from seatwise_server.pages.page_forms import check_own_page, read_form
-from seatwise_server.pages.page_responses import page_response, render_page
+from seatwise_server.pages.page_responses import (
+    PageCalls,
+    check_own_page,
+    last_part,
+    page_response,
+    peer_of_page,
+    read_form,
+    render_page,
+)
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.guest_seats import GUEST_TOKEN_S, GuestTickets
 

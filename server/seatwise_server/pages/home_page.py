@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from markupsafe import Markup
 from starlette.requests import Request
 
 from seatwise.kits import KITS
 from seatwise.rules import read_rules
 from seatwise.v1 import match_pb2
-from seatwise_server.pages.page_calls import PageCalls, address_of
-from seatwise_server.pages.page_responses import render_page
+from seatwise_server.pages.page_responses import PageCalls, address_of, render_page
+from seatwise_server.refusal import Refusal
 from seatwise_server.services.guest_seats import guest_games
 
 LIVE_MATCHES = 12
@@ -52,3 +53,15 @@ class HomePage:
     async def _leaders(self, ladder: str) -> Any:
         table = await self._calls.call("LadderService/ListStandings", ladder=ladder, page_size=LEADERS)
         return table.standings
+
+
+# The page with the rules of a game.
+
+
+async def make_rules_page(_request: Request, values: list[str]) -> bytes:
+    """Returns the page of one game. Raises `Refusal` for a game of which no rules are written here."""
+    game = values[0]
+    rules = read_rules(game) if game in KITS else ""
+    if not rules:
+        raise Refusal("NOT_FOUND", f"the rules of {game[:80]!r} are not written here")
+    return render_page("rules.html.j2", game=f"games/{game}", rules=Markup(rules))

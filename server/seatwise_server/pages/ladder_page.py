@@ -11,9 +11,7 @@ from starlette.requests import Request
 
 from seatwise.v1 import ladder_pb2
 from seatwise_server.league.report.figures import Whisker, draw_curves, draw_whiskers
-from seatwise_server.pages.page_calls import PageCalls
-from seatwise_server.pages.page_filters import bot_label, short_label
-from seatwise_server.pages.page_responses import render_page
+from seatwise_server.pages.page_responses import PageCalls, bot_label, render_page, short_label
 
 LADDER_PLACES = 50
 LADDER_MATCHES = 15

@@ -9,9 +9,7 @@ from starlette.requests import Request
 
 from seatwise.kits import KITS
 from seatwise.v1 import match_pb2
-from seatwise_server.pages.page_calls import PageCalls
-from seatwise_server.pages.page_filters import bot_label, last_part
-from seatwise_server.pages.page_responses import render_page
+from seatwise_server.pages.page_responses import PageCalls, bot_label, last_part, render_page
 
 MATCHES_OF_PAGE = 50
 MATCH_FILTERS = ("bot", "competition", "game")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +13,267 @@ from cachetools import LRUCache
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise.replay import MatchReplay, build_replay
+from seatwise.kits import find_kit
+from seatwise.kits.codecs import CODECS
+from seatwise.replay import Frame, MatchReplay, OpenedHands, build_replay
 from seatwise.replay.sentences import short_names
-from seatwise.v1 import match_pb2
+from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.game_choice import is_hosted_game
-from seatwise_server.pages.live_frames import LiveFrames
-from seatwise_server.pages.page_calls import PageCalls, address_of, note_peer
-from seatwise_server.pages.page_filters import last_part
-from seatwise_server.pages.page_responses import render_page
+from seatwise_server.pages.page_responses import (
+    PageCalls,
+    address_of,
+    last_part,
+    note_peer,
+    render_page,
+    show_span,
+    state_words,
+)
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.caching import FOREVER, caching_headers, is_unchanged, unchanged_response
+from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_errors import JSON_TYPE
+from seatwise_server.services.stream_quota import StreamQuota
+from seatwise_server.shared_stream import SharedStream
+
+# Writes the positions that a spectator may see in the form of a replay.
+
+
+class PositionWriter:
+    """Writes the positions of one match as a spectator sees them."""
+
+    def __init__(self, match: match_pb2.Match) -> None:
+        game = last_part(match.game)
+        self._codec = CODECS[game]
+        self._writer = find_kit(game).load_frame_writer()
+        self._names = short_names(tuple(match.bots))
+        self._last: tuple[match_service_pb2.WatchMatchResponse, Any] | None = None
+        """The position that was read last, and its view: the next step begins with it."""
+
+    def frames_between(
+        self,
+        before: match_service_pb2.WatchMatchResponse | None,
+        after: match_service_pb2.WatchMatchResponse,
+    ) -> list[Frame]:
+        """Returns the step to the second position, and before it the end of a round if one ended in between.
+
+        Returns no step where nothing has changed.
+        """
+        old, new = self._view_of(before) if before else None, self._view_of(after)
+        table = self._writer.write_table(new)
+        if old is None:
+            return [self._frame("round", _describe_deal(table), table)]
+        opened = () if before and list(before.opened) == list(after.opened) else _opened_in(after)
+        if old == new and not opened:
+            return []
+        changes = self._writer.describe_seen_moves, self._writer.describe_change
+        said = " ".join(filter(None, (describe(old, new, self._names) for describe in changes)))
+        said = said or f"{show_span(after.at_ms)} after the start."
+        ended = self._writer.write_round_end(old, new)
+        if ended is None:
+            return [self._frame("live", said, table, opened)]
+        is_over = table.get("round") == ended.get("round")
+        following = [] if is_over else [self._frame("round", _describe_deal(table), table)]
+        return [self._frame("live", said, ended, opened), *following]
+
+    def draw_position(self, response: match_service_pb2.WatchMatchResponse) -> str:
+        """Returns a position as text."""
+        frame = self._frame("live", "", self._writer.write_table(self._view_of(response)))
+        return self._writer.draw_text(frame, self._names)
+
+    def _view_of(self, response: match_service_pb2.WatchMatchResponse) -> Any:
+        if self._last is None or self._last[0] is not response:
+            self._last = response, self._codec.decode_view(getattr(response, self._codec.field))
+        return self._last[1]
+
+    def _frame(self, kind: str, says: str, table: Any, opened: tuple[OpenedHands, ...] = ()) -> Frame:
+        seats = len(self._names)
+        return Frame(
+            kind=kind,
+            says=says,
+            asked=(),
+            moves=(),
+            points=_total_points(table.get("points", ()), seats),
+            table=table,
+            own=(None,) * seats,
+            times=(None,) * seats,
+            left=("",) * seats,
+            opened=opened,
+        )
+
+
+def _describe_deal(table: Any) -> str:
+    number = table.get("round")
+    return f"Round {number} is dealt." if number else "The cards are dealt."
+
+
+def _opened_in(response: match_service_pb2.WatchMatchResponse) -> tuple[OpenedHands, ...]:
+    return tuple(
+        OpenedHands(each.round, tuple(_cards_of(hand) for hand in each.hands)) for each in response.opened
+    )
+
+
+def _cards_of(hand: match_service_pb2.OpenedHand) -> tuple[tuple[str, str], ...]:
+    symbols = hand.symbols or [""] * len(hand.cards)
+    return tuple(zip(hand.cards, symbols, strict=True))
+
+
+def _total_points(rounds: Sequence[Sequence[int]], seats: int) -> tuple[int, ...]:
+    return tuple(sum(each[seat] for each in rounds) for seat in range(seats))
+
+
+# The steps of a match that is played, written once for all who look at it from this process.
+
+Responses = AsyncGenerator[match_service_pb2.WatchMatchResponse, None]
+
+
+class LiveSteps:
+    """The steps of one match so far, and its state. One task reads them while somebody looks."""
+
+    def __init__(self) -> None:
+        self.visitors = 0
+        self._state = ""
+        self._steps: list[bytes] = []
+        """Frames as JSON."""
+        self._writer: PositionWriter | None = None
+        self._before: match_service_pb2.WatchMatchResponse | None = None
+        self._written: tuple[int, bytes] = 0, b""
+        self._stream = SharedStream()
+
+    def start(self, responses: Responses, on_end: Callable[[], object]) -> None:
+        """Begins to read all positions of the match. `on_end` is called at their end."""
+        self._stream.start(responses, self._add_response, on_end)
+
+    async def stop(self) -> None:
+        """Stops reading."""
+        await self._stream.stop()
+
+    async def follow_news(self) -> AsyncIterator[bytes]:
+        """Yields the state of the match whenever it changes, and steps: the newest one, then all others as they come.
+
+        `first` is the number of the first of these steps, from 0. Raises what has ended the reading.
+        """
+        state, count = "", -1
+        while True:
+            if state != self._state:
+                state = self._state
+                yield _to_json({"state": state})
+            if len(self._steps) > max(count, 0):
+                count = len(self._steps) - 1 if count < 0 else count
+                yield b'{"frames":[%s],"first":%d}' % (b",".join(self._steps[count:]), count)
+                count = len(self._steps)
+            elif state == self._state and not await self._stream.wait_for_change():
+                return
+
+    async def write_steps(self) -> bytes:
+        """Returns all steps so far as JSON: `{"frames": [...]}`. Waits for the first one. Raises as `follow_news`."""
+        while not self._steps and await self._stream.wait_for_change():
+            pass
+        if self._written[0] != len(self._steps) or not self._steps:
+            self._written = len(self._steps), b'{"frames":[%s]}' % b",".join(self._steps)
+        return self._written[1]
+
+    def _add_response(self, response: match_service_pb2.WatchMatchResponse) -> None:
+        if response.HasField("match"):
+            self._writer = self._writer or PositionWriter(response.match)
+            self._state = state_words(response.match.state)
+        elif self._writer and response.WhichOneof("view"):
+            frames = self._writer.frames_between(self._before, response)
+            self._steps += [_to_json(frame.to_json()) for frame in frames]
+            self._before = response
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+# A match as it is played, as steps for the viewer: the positions that a spectator may see, in the same form as a replay.
+
+MOST_PAGE_SPECTATORS = 4_000
+"""The most pages of this process that follow live matches at a time. They share one call of `WatchMatch` for each match, so
+its own limit does not count them."""
+POSITION_S = 2.0
+"""How long a page waits for the position of a match."""
+WATCH = "MatchService/WatchMatch"
+
+
+class LiveFrames:
+    """Answers /matches/{match}/live, a stream of steps, and /matches/{match}/live/steps, all of them so far."""
+
+    def __init__(self, calls: PageCalls, streams: EventStreams) -> None:
+        self._calls = calls
+        self._streams = streams
+        self._matches: dict[str, LiveSteps] = {}
+        self._quota = StreamQuota(MOST_PAGE_SPECTATORS, "watch matches")
+
+    async def answer(self, request: Request, values: list[str]) -> Response:
+        """Returns the stream, which is refused where `WatchMatch` is refused."""
+        note_peer(request)
+        return self._streams.response_of(request, self._follow_news(f"matches/{values[0]}"))
+
+    async def answer_steps(self, request: Request, values: list[str]) -> Response:
+        """Returns the steps so far; none if spectators are shown none yet. Refused as the stream."""
+        note_peer(request)
+        written = b'{"frames":[]}'
+        async with self._steps_of(f"matches/{values[0]}") as steps:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POSITION_S):
+                    written = await steps.write_steps()
+        headers = {"cache-control": "no-store", "vary": "accept-encoding"}
+        return Response(written, headers=headers, media_type=JSON_TYPE)
+
+    async def describe_position(self, name: str) -> str:
+        """Returns the newest position that spectators may see as text; empty if there is none, or none comes soon."""
+        with suppress(Refusal, TimeoutError):
+            async with asyncio.timeout(POSITION_S):
+                return await self._read_position(name)
+        return ""
+
+    async def _read_position(self, name: str) -> str:
+        writer: PositionWriter | None = None
+        responses = await self._calls.open_stream(WATCH, name=name)
+        async with aclosing(responses):
+            async for response in responses:
+                if response.HasField("match"):
+                    writer = PositionWriter(response.match)
+                elif writer and response.WhichOneof("view"):
+                    return writer.draw_position(response)
+        return ""
+
+    async def _follow_news(self, name: str) -> AsyncGenerator[bytes, None]:
+        with self._quota.reserve_stream():
+            async with self._steps_of(name) as steps:
+                async for news in steps.follow_news():
+                    yield news
+
+    @asynccontextmanager
+    async def _steps_of(self, name: str) -> AsyncIterator[LiveSteps]:
+        """The steps of a match, which are read as long as somebody is inside this block."""
+        await self._calls.admit(WATCH, name=name, all_positions=name not in self._matches)
+        steps = self._matches.get(name) or self._begin_steps(name)
+        steps.visitors += 1
+        try:
+            yield steps
+        finally:
+            steps.visitors -= 1
+            if not steps.visitors:
+                self._forget_steps(name, steps)  # now: who comes while they stop needs others
+                await steps.stop()
+
+    def _begin_steps(self, name: str) -> LiveSteps:
+        steps = self._matches[name] = LiveSteps()
+        steps.start(self._read_all(name), on_end=lambda: self._forget_steps(name, steps))
+        return steps
+
+    def _forget_steps(self, name: str, steps: LiveSteps) -> None:
+        if self._matches.get(name) is steps:
+            del self._matches[name]
+
+    async def _read_all(self, name: str) -> Responses:
+        responses = await self._calls.open_shared_stream(WATCH, name=name, all_positions=True)
+        async with aclosing(responses):
+            async for response in responses:
+                yield response
+
 
 KEPT_REPLAYS = 64
 """Replays of finished matches in memory: to make one takes some 10 ms, and everybody looks at the same."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qs, quote, urlsplit
 
 from cachetools import TTLCache
+from google.protobuf.timestamp_pb2 import Timestamp
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise_server.pages import page_filters
-from seatwise_server.pages.page_calls import note_peer
+from seatwise.kits import KITS
+from seatwise.v1 import bot_pb2, match_pb2
+from seatwise_server.pages.static_files import static_url
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.caching import (
     ASK_AGAIN,
@@ -21,9 +26,178 @@ from seatwise_server.rest.caching import (
     text_digest,
 )
 from seatwise_server.rest.http_call import call_log_of
-from seatwise_server.rest.http_errors import error_response
+from seatwise_server.rest.http_errors import HttpRefusal, error_response
 from seatwise_server.rest.static_pages import HTML_TYPE
 from seatwise_server.rest.url_tree import Endpoint
+from seatwise_server.services.authentication import Authenticator, Caller
+from seatwise_server.services.operations import Operation
+
+# Calls the operations of the API for a page, with the rights of the person who looks at it.
+
+
+class PageCalls:
+    """The operations of this process, as pages call them. A page shows nothing that the API does not show."""
+
+    def __init__(self, operations: Iterable[Operation], authenticator: Authenticator) -> None:
+        self._operations = {operation.method: operation for operation in operations}
+        self._authenticator = authenticator
+
+    async def call(self, method: str, token: str | None = None, **fields: Any) -> Any:
+        """Calls a method, such as MatchService/GetMatch, and returns its response. Without a token anybody may see it.
+
+        Raises `Refusal` as the operation does, or if the token does not give the right, or if the caller reads too much.
+        """
+        operation, caller, request = await self._prepare_call(method, token, fields)
+        return await operation.handle(caller, request)
+
+    async def admit(self, method: str, **fields: Any) -> None:
+        """Raises `Refusal` where anybody who called this method now would be refused before it began."""
+        await self._prepare_call(method, None, fields)
+
+    async def open_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
+        """Calls a method that streams, as anybody may, and returns its responses."""
+        await self.admit(method, **fields)
+        return await self.open_shared_stream(method, **fields)
+
+    async def open_shared_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
+        """Calls a method that streams, for several people who have been admitted each."""
+        operation, caller, request = await self._find_call(method, None, fields)
+        responses: AsyncGenerator[Any, None] = operation.handle(caller, request)
+        return responses
+
+    async def _prepare_call(
+        self, method: str, token: str | None, fields: dict[str, Any]
+    ) -> tuple[Operation, Caller, Any]:
+        operation, caller, request = await self._find_call(method, token, fields)
+        await operation.admit(caller, request)
+        return operation, caller, request
+
+    async def _find_call(
+        self, method: str, token: str | None, fields: dict[str, Any]
+    ) -> tuple[Operation, Caller, Any]:
+        operation = self._operations[f"/seatwise.v1.{method}"]
+        caller = await self._authenticator.authorize(operation.method, token, _peer.get())
+        return operation, caller, operation.request_type(**fields)
+
+
+_peer: ContextVar[str] = ContextVar("peer of a page", default="")
+
+
+def peer_of_page() -> str:
+    """Returns the address of the caller of the page that is made now, as host:port."""
+    return _peer.get()
+
+
+def note_peer(request: Request) -> None:
+    """Notes who asks for the page that is made from now on: reads are counted by address."""
+    _peer.set(f"{request.client.host}:{request.client.port}" if request.client else "")
+
+
+def address_of(request: Request) -> str:
+    """Returns the address at which the browser reached this server, such as https://example.org; empty if it names none."""
+    host = request.headers.get("host", "")
+    is_plain = host.isascii() and all(each.isalnum() or each in "-.:[]_" for each in host)
+    return f"{request.url.scheme}://{host}" if host and is_plain else ""
+
+
+# Turns resources of the API into the words that pages show.
+
+LONGEST_LABEL: Final = 18
+
+_STATE_WORDS: Final = {
+    match_pb2.Match.STATE_WAITING: "waits for its bots",
+    match_pb2.Match.STATE_SEATING: "the bots sit down",
+    match_pb2.Match.STATE_RUNNING: "live",
+    match_pb2.Match.STATE_FINISHED: "finished",
+    match_pb2.Match.STATE_VOIDED: "void",
+}
+_KIND_WORDS: Final[dict[int, str]] = {
+    bot_pb2.BOT_KIND_RULES: "rules",
+    bot_pb2.BOT_KIND_SEARCH: "search",
+    bot_pb2.BOT_KIND_LEARNED: "learned",
+    bot_pb2.BOT_KIND_LANGUAGE_MODEL: "language model",
+}
+_ENDINGS: Final = {
+    "COMPLETED": "played to the end",
+    "RESIGNED": "resigned",
+    "TIMED_OUT": "forfeited: too many time-outs",
+    "ILLEGAL_MOVES": "forfeited: too many illegal moves",
+    "NEVER_SAT": "forfeited: did not sit down",
+}
+
+
+def kind_words(kind: int) -> str:
+    """Returns how a bot finds its moves, in words; empty where nobody has said it, and for a kind that this version does not know."""
+    return _KIND_WORDS.get(kind, "")
+
+
+def bot_label(name: str) -> str:
+    """Returns how a page calls a bot: "alice", or "alice 2" for a version that is not the first."""
+    _, bot, _, version = name.split("/")
+    return bot if version == "1" else f"{bot} {version}"
+
+
+def short_label(name: str) -> str:
+    """Returns the label of a bot, cut to the room that a figure has for it."""
+    label = bot_label(name)
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+
+
+def page_link(name: str) -> str:
+    """Returns the URL of a resource's page."""
+    return "/" + quote(name)
+
+
+def last_part(name: str) -> str:
+    """Returns the id of a resource: "main" of ladders/main."""
+    return name.rpartition("/")[2]
+
+
+def game_title(name: str) -> str:
+    """Returns the title of a game: "UGO!" of games/ugo."""
+    kit = KITS.get(last_part(name))
+    return kit.title if kit else last_part(name)
+
+
+def state_words(state: match_pb2.Match.State) -> str:
+    """Returns the state of a match in words."""
+    return _STATE_WORDS.get(state, "unknown")
+
+
+def ending_words(ending: int | str) -> str:
+    """Returns in words how a seat came to the end."""
+    name = ending if isinstance(ending, str) else match_pb2.Ending.Name(match_pb2.Ending.ValueType(ending))
+    return _ENDINGS.get(name.removeprefix("ENDING_"), "unknown")
+
+
+def show_time(time: Timestamp) -> Markup:
+    """Returns a point in time, in UTC, for people and for programs."""
+    told = time.ToDatetime()
+    return Markup('<time datetime="{}">{}</time>').format(
+        told.strftime("%Y-%m-%dT%H:%M:%SZ"), told.strftime("%Y-%m-%d %H:%M UTC")
+    )
+
+
+def show_span(milliseconds: float) -> str:
+    """Returns a span of time with the unit that suits it."""
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds < 60_000 else f"{milliseconds / 60_000:.1f} min"
+
+
+PAGE_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "bot_label": bot_label,
+    "kind_words": kind_words,
+    "page_link": page_link,
+    "last_part": last_part,
+    "game_title": game_title,
+    "state_words": state_words,
+    "ending_words": ending_words,
+    "show_time": show_time,
+    "show_span": show_span,
+}
+PAGE_GLOBALS: Final[Mapping[str, Callable[..., Any]]] = {"static": static_url}
+
 
 PAGE_POLICY = "; ".join(
     (
@@ -68,8 +242,8 @@ def page_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= page_filters.PAGE_FILTERS
-    environment.globals |= page_filters.PAGE_GLOBALS
+    environment.filters |= PAGE_FILTERS
+    environment.globals |= PAGE_GLOBALS
     return environment
 
 
@@ -130,3 +304,27 @@ def _error_page(refusal: Refusal) -> Response:
     kept = {name: plain.headers[name] for name in ("retry-after", "allow") if name in plain.headers}
     headers = _PAGE_HEADERS | kept | {"cache-control": "no-store"}
     return Response(html, plain.status_code, headers, HTML_TYPE)
+
+
+# Forms that a page sends: only from a page of this server, and only small ones.
+
+LARGEST_FORM = 4096
+"""Bytes: a token, and what a form adds to it."""
+
+
+def check_own_page(request: Request) -> None:
+    """Raises `Refusal` if another site's page has sent the form."""
+    origin = request.headers.get("origin", "")
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":
+        raise HttpRefusal(403, "NOT_ALLOWED", "this form must be sent from the page of this server")
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Returns the first value of each field. Raises `HttpRefusal` if the form is too large."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_FORM:
+            raise HttpRefusal(413, "REQUEST_TOO_LARGE", f"a form has at most {LARGEST_FORM} bytes")
+    return {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}

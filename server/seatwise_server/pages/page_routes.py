@@ -9,17 +9,13 @@ from functools import partial
 from seatwise_server.config import HttpSettings
 from seatwise_server.pages.bot_page import BotPageContent
 from seatwise_server.pages.guest_pages import SEATS, GuestPages
-from seatwise_server.pages.home_page import HomePage
+from seatwise_server.pages.home_page import HomePage, make_rules_page
 from seatwise_server.pages.ladder_page import LadderPage
 from seatwise_server.pages.league_page import LeaguePage
-from seatwise_server.pages.live_frames import LiveFrames
 from seatwise_server.pages.match_list_page import MatchListPage
-from seatwise_server.pages.match_page import MatchPage
-from seatwise_server.pages.operator_pages import OperatorPages
-from seatwise_server.pages.operator_sessions import OPERATORS
-from seatwise_server.pages.page_calls import PageCalls
-from seatwise_server.pages.page_responses import page_endpoint, public_endpoint
-from seatwise_server.pages.rules_page import make_rules_page
+from seatwise_server.pages.match_page import LiveFrames, MatchPage
+from seatwise_server.pages.operator_pages import OPERATORS, OperatorPages
+from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
 from seatwise_server.pages.static_files import answer_static
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.url_tree import UrlTree

@@ -8,13 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import nullcontext
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 from cachetools import LRUCache
+from google.protobuf import descriptor_pool
+from starlette.requests import Request
+from starlette.responses import Response
 
 from seatwise.errors import SeatwiseError
 from seatwise.link.security import Security
 from seatwise.link.wire import GrpcWire, Wire, WireStream
+from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse
 from seatwise.v1.play_service_pb2 import (
     MoveRejected,
@@ -26,9 +31,17 @@ from seatwise.v1.play_service_pb2 import (
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import REASONS, Refusal
-from seatwise_server.services.authentication import Caller
+from seatwise_server.rest.caching import DO_NOT_KEEP
+from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.rest.http_call import authorize_request, read_body
+from seatwise_server.rest.json_requests import RequestDecoder
+from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute
+from seatwise_server.rest.url_tree import UrlTree
+from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
+from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
+from seatwise_server.services.declarations import method_rules
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.stream_arrival import StreamArrival
+from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 
 MOST_PINGS = 1_000
 """Pings that a bot may leave without an answer before the oldest is forgotten."""
@@ -321,3 +334,147 @@ def refusal_of_relay(error: SeatwiseError) -> Refusal:
     if error.reason in REASONS:
         return Refusal(error.reason, error.message, **metadata)
     return Refusal("RELAY_LOST", f"the gateway has lost its link: {error.message}; open the stream again")
+
+
+# The URLs at which bots play over HTTP: two streams to read, and one URL to post to for each.
+
+HTTP_ATTENDANCE_PATH = "/v1/attendance"
+HTTP_PLAY_PATH = "/v1/play"
+_ATTEND = f"{lobby_service_pb2.DESCRIPTOR.package}.LobbyService.Attend"
+_PLAY_OPERATION = f"{play_service_pb2.DESCRIPTOR.package}.PlayService.Play"
+_SAMPLE_NONCE = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+
+@dataclass(frozen=True, slots=True)
+class BotRoute:
+    """One of these URLs, with the texts that describe it."""
+
+    route: HttpRoute
+    operation_id: str
+    summary: str
+    description: str
+    success: str
+    """A sentence about the successful response."""
+    example: dict[str, Any] = field(default_factory=dict)
+    """The body of a request."""
+
+
+def _route_of(method: str, verb: str, path: str) -> HttpRoute:
+    body = WHOLE_BODY if verb == "POST" else NO_BODY
+    reasons = method_rules()[method].reasons
+    return HttpRoute(
+        descriptor_pool.Default().FindMethodByName(method), verb, path, body, "", "", path, reasons
+    )
+
+
+READ_ATTENDANCE = BotRoute(
+    _route_of(_ATTEND, "GET", HTTP_ATTENDANCE_PATH),
+    "attend",
+    "A bot attends as long as it reads this stream",
+    "The stream has one message on each line: first the welcome, then all open seats of the bot, then offers as they come. A "
+    "newer stream of the same bot ends the older one with `REPLACED`.",
+    "The stream of what the lobby says",
+)
+CHANGE_ATTENDANCE = BotRoute(
+    _route_of(_ATTEND, "POST", HTTP_ATTENDANCE_PATH),
+    "changeAttendance",
+    "Changes the limit of matches of a bot that attends",
+    "The stream of the bot must be open at this server. It has a new welcome when the limit applies.",
+    "The lobby has the new limit",
+    {"maxMatches": 4},
+)
+READ_PLAY = BotRoute(
+    _route_of(_PLAY_OPERATION, "GET", HTTP_PLAY_PATH),
+    "play",
+    "The stream of what referees say to a bot",
+    "The stream has one message on each line. The first is empty: items may be posted from then on. The server follows the "
+    "addresses of offers, so this one stream has the messages of all referees.",
+    "The stream of what referees say",
+)
+SEND_ITEMS = BotRoute(
+    _route_of(_PLAY_OPERATION, "POST", HTTP_PLAY_PATH),
+    "sendItems",
+    "Sends items of a bot to the referees of its matches",
+    "The stream of the bot must be open at this server: answers to items come there. Post one request after the other, so that "
+    "items keep their order.",
+    "The items are on their way",
+    {"items": [{"match": "matches/kq3v8mzt2nwa", "seat": 1, "sit": {"nonce": _SAMPLE_NONCE}}]},
+)
+BOT_ROUTES = (READ_ATTENDANCE, CHANGE_ATTENDANCE, READ_PLAY, SEND_ITEMS)
+
+
+# Serves the URLs of `bot_routes`: passes what bots read and post on to the relay.
+
+
+def add_bot_endpoints(
+    urls: UrlTree, relays: BotRelays, authenticator: Authenticator, streams: EventStreams
+) -> None:
+    """Adds the URLs. `streams` counts the streams of bots, which need more of them than watchers."""
+    endpoints = BotEndpoints(relays, authenticator, streams)
+    answers = (
+        (READ_ATTENDANCE, endpoints.answer_attendance),
+        (CHANGE_ATTENDANCE, endpoints.change_attendance),
+        (READ_PLAY, endpoints.answer_play),
+        (SEND_ITEMS, endpoints.take_items),
+    )
+    for bot_route, endpoint in answers:
+        path, verb = bot_route.route.path, bot_route.route.verb
+        # A stream that opens replaces the bot's older one: a HEAD, which must change nothing, would end a bot that plays.
+        urls.add_endpoint(path, verb, path, endpoint, answers_head=False)
+
+
+class BotEndpoints:
+    """Attend and Play for bots without gRPC."""
+
+    def __init__(self, relays: BotRelays, authenticator: Authenticator, streams: EventStreams) -> None:
+        self._relays, self._authenticator, self._streams = relays, authenticator, streams
+        self._attendance = RequestDecoder(READ_ATTENDANCE.route)
+        self._limit = RequestDecoder(CHANGE_ATTENDANCE.route)
+        self._items = RequestDecoder(SEND_ITEMS.route)
+
+    async def answer_attendance(self, request: Request, _values: list[str]) -> Response:
+        """Attends as long as the caller reads. Queues and the most matches are in the query."""
+        arrival = note_arrival_of_stream()
+        caller = await authorize_request(self._authenticator, ATTEND_METHOD, request)
+        asked = self._attendance.decode_request([], request.scope["query_string"], await read_body(request))
+        items = self._relays.attend(caller, asked, arrival)  # type: ignore[arg-type]  # an AttendRequest
+        return self._streams.response_of(request, items, prefers_lines=True)
+
+    async def change_attendance(self, request: Request, _values: list[str]) -> Response:
+        """Takes a new limit of matches. The lobby answers it on the stream, so that must be open here, with the same token."""
+        token = read_bearer_token(request.headers.get("authorization")) or ""
+        asked = self._limit.decode_request([], request.scope["query_string"], await read_body(request))
+        if not await self._relays.change_attendance(token, asked):  # type: ignore[arg-type]  # an AttendRequest
+            raise await self._no_stream(request, ATTEND_METHOD, HTTP_ATTENDANCE_PATH)
+        return _accepted()
+
+    async def answer_play(self, request: Request, _values: list[str]) -> Response:
+        """Gives what referees say, as long as the caller reads."""
+        arrival = note_arrival_of_stream()
+        caller = await authorize_request(self._authenticator, PLAY_METHOD, request)
+        if request.scope["query_string"]:
+            raise Refusal("INVALID_ARGUMENT", "this URL takes no query")
+        return self._streams.response_of(request, self._relays.play(caller, arrival), prefers_lines=True)
+
+    async def take_items(self, request: Request, _values: list[str]) -> Response:
+        """Takes items of the bot. The answers come on the stream, so one must be open here, with the same token."""
+        token = read_bearer_token(request.headers.get("authorization"))
+        play = self._relays.open_play(token or "")
+        if play is None:
+            raise await self._no_stream(request, PLAY_METHOD, HTTP_PLAY_PATH)
+        items = self._items.decode_request([], request.scope["query_string"], await read_body(request))
+        await play.send_items(items.items)  # type: ignore[attr-defined]  # a PlayRequest
+        return _accepted()
+
+    async def _no_stream(self, request: Request, method: str, path: str) -> Refusal:
+        """Authorizes the caller first: one that has opened a stream was authorized then."""
+        caller = await authorize_request(self._authenticator, method, request)
+        return Refusal(
+            "NO_STREAM",
+            f"no such stream of this bot is open at this server: open GET {path} first",
+            bot=caller.bot,
+        )
+
+
+def _accepted() -> Response:
+    return Response(status_code=204, headers={"cache-control": DO_NOT_KEEP})

@@ -3,18 +3,345 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, cast
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
-from seatwise_server.rest.bot_routes import BOT_ROUTES, BotRoute
-from seatwise_server.rest.openapi_errors import ErrorResponses, error_schema
+from seatwise.codec.json_values import JSON_VALUE
+from seatwise_server.error_body import HTTP_STATUS
+from seatwise_server.refusal import REASONS
+from seatwise_server.rest.bot_relay import BOT_ROUTES, BotRoute
 from seatwise_server.rest.openapi_examples import ID_EXAMPLES, example_of_message
-from seatwise_server.rest.openapi_schemas import ID_PATTERNS, SchemaRegistry
 from seatwise_server.rest.routes import HTTP_ROUTES, NO_BODY, WHOLE_BODY, HttpRoute
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
-from seatwise_server.services.declarations import first_sentence, read_comments, rule_of_field
+from seatwise_server.services.declarations import FieldRule, first_sentence, read_comments, rule_of_field
+from seatwise_server.services.read_budget import is_read
+
+# Messages and enums of the protos as JSON schemas.
+
+Schema = dict[str, Any]
+
+_INT32 = {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1}
+_SCALARS: dict[int, Schema] = {
+    FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
+    FieldDescriptor.TYPE_STRING: {"type": "string"},
+    FieldDescriptor.TYPE_BYTES: {"type": "string", "contentEncoding": "base64"},
+    FieldDescriptor.TYPE_DOUBLE: {"type": "number", "format": "double"},
+    FieldDescriptor.TYPE_INT32: _INT32,
+    FieldDescriptor.TYPE_SINT32: _INT32,
+    FieldDescriptor.TYPE_INT64: {"type": "string", "format": "int64", "pattern": "^-?[0-9]{1,19}$"},
+}
+_WELL_KNOWN: dict[str, Schema] = {
+    "google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
+    JSON_VALUE: {},  # any JSON
+}
+
+_RESOURCE_ID = "[a-z0-9][a-z0-9-]{0,62}"
+ID_PATTERNS = {
+    "bot": "[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
+    "version": "[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?",
+    "game": "[a-z][a-z0-9-]{0,39}",
+    "match": "[a-z0-9]{1,40}",
+    "referee": "[A-Za-z0-9._:-]{1,200}",
+    "ladder": _RESOURCE_ID,
+    "league": _RESOURCE_ID,
+    "set": _RESOURCE_ID,
+    "token": "[a-z2-7]{16}",
+    "invite": "[a-z2-7]{16}",
+    "owner": "[a-z][a-z0-9-]{0,39}",
+}
+"""The pattern of each variable part of a resource name."""
+
+
+class SchemaRegistry:
+    """The schemas of one document, under the names by which they refer to each other."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[str, Schema] = {}
+
+    def all_schemas(self) -> dict[str, Schema]:
+        """Returns all that was referred to, by name."""
+        return dict(sorted(self._schemas.items()))
+
+    def refer_to(self, type_: Descriptor | EnumDescriptor, *, is_input: bool = False) -> Schema:
+        """Returns a reference to the schema of this type, which is registered with all that it refers to."""
+        is_input = is_input and isinstance(type_, Descriptor)
+        name = schema_name(type_) + ("Input" if is_input and not type_.name.endswith("Request") else "")
+        if name not in self._schemas:
+            self._schemas[name] = {}  # a type may contain itself
+            self._schemas[name] = (
+                _enum_schema(type_)
+                if isinstance(type_, EnumDescriptor)
+                else self.message_schema(type_, is_input=is_input)
+            )
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def message_schema(self, type_: Descriptor, *, is_input: bool, without: str = "") -> Schema:
+        """Returns the schema of a message, without one of its fields if one is named.
+
+        A response always has the fields without presence. A request needs only those that the proto declares as required.
+        """
+        fields = [field for field in type_.fields if field.name != without]
+        required = [
+            field.json_name
+            for field in fields
+            if (rule_of_field(field).is_required if is_input else not field.has_presence)
+        ]
+        return {
+            "type": "object",
+            **_description_of(type_),
+            "properties": {field.json_name: self.field_schema(field, is_input=is_input) for field in fields},
+            **({"required": required} if required else {}),
+            **({"additionalProperties": False} if is_input else {}),
+        }
+
+    def field_schema(self, field: FieldDescriptor, *, is_input: bool) -> Schema:
+        """Returns the schema of a field, with its comment."""
+        entry = map_value(field)
+        schema = self._value_schema(entry or field, field, is_input=is_input)
+        if entry is not None:
+            schema = {"type": "object", "additionalProperties": schema}
+        elif field.is_repeated:
+            schema = {"type": "array", "items": schema}
+        if is_input and rule_of_field(field).is_output_only:
+            schema["readOnly"] = True
+        return {**schema, **_description_of(field)}
+
+    def _value_schema(self, value: FieldDescriptor, field: FieldDescriptor, *, is_input: bool) -> Schema:
+        if value.message_type is not None:
+            well_known = _WELL_KNOWN.get(value.message_type.full_name)
+            return (
+                self.refer_to(value.message_type, is_input=is_input)
+                if well_known is None
+                else dict(well_known)
+            )
+        if value.enum_type is not None:
+            return self.refer_to(value.enum_type)
+        is_optional = is_input and not field.is_repeated and not rule_of_field(field).is_required
+        return _scalar_schema(value, rule_of_field(field), may_be_empty=is_optional)
+
+
+def schema_name(type_: Descriptor | EnumDescriptor) -> str:
+    """Returns the name of a type's schema: seatwise.games.ugo.v1.View is UgoView, seatwise.v1.Match.State is MatchState."""
+    own = re.sub(r"^seatwise\.(?:games\.)?|(?:(?<=\.)|^)v1\.", "", type_.full_name)
+    return "".join(part[:1].upper() + part[1:] for part in own.split("."))
+
+
+def map_value(field: FieldDescriptor) -> FieldDescriptor | None:
+    """Returns the field of a map's values, or None for a field that is no map."""
+    type_ = field.message_type
+    return type_.fields_by_name["value"] if type_ is not None and type_.GetOptions().map_entry else None
+
+
+def _description_of(element: Descriptor | EnumDescriptor | FieldDescriptor) -> Schema:
+    comment = read_comments().get(element.full_name)
+    return {"description": comment} if comment else {}
+
+
+def _enum_schema(type_: EnumDescriptor) -> Schema:
+    """Returns the schema of an enum, with each value and its comment. A client must expect values that a newer server adds."""
+    comments = read_comments()  # they name a value with its enum, which protobuf's own full names leave out
+    values = [f"- `{value.name}`: {comments[f'{type_.full_name}.{value.name}']}" for value in type_.values]
+    return {
+        "type": "string",
+        "enum": [value.name for value in type_.values],
+        "description": "\n".join([comments[type_.full_name], "", *values]),
+    }
+
+
+def _scalar_schema(field: FieldDescriptor, rule: FieldRule, *, may_be_empty: bool) -> Schema:
+    """Returns the schema of a scalar. A text that a request leaves out is read as the empty text."""
+    schema = dict(_SCALARS[field.type])
+    if schema["type"] == "integer":
+        schema |= {} if rule.least is None else {"minimum": rule.least}
+        schema |= {} if rule.most is None else {"maximum": rule.most}
+    if field.type == FieldDescriptor.TYPE_STRING and rule.formats:
+        schema["pattern"] = resource_pattern(rule.formats, may_be_empty=may_be_empty or rule.may_be_empty)
+    elif field.type == FieldDescriptor.TYPE_STRING:
+        schema |= {"maxLength": rule.max_length} if rule.max_length else {}
+        schema |= {"minLength": 1} if rule.is_required else {}
+    return schema
+
+
+def resource_pattern(formats: Sequence[str], *, may_be_empty: bool = False) -> str:
+    """Returns the pattern of a resource name from its formats, as in ["ladders/{ladder}", "leagues/{league}"]."""
+    forms = [re.sub(r"\{([a-z]+)\}", lambda found: ID_PATTERNS[found[1]], each) for each in formats]
+    return f"^({'|'.join(forms)}){'?' if may_be_empty else ''}$"
+
+
+# The errors in the OpenAPI document: their schema, and a response for each HTTP status with its reasons.
+
+EVERY_CALL = (
+    "INVALID_ARGUMENT",
+    "TOKEN_UNKNOWN",
+    "TOKEN_REVOKED",
+    "TOKEN_EXPIRED",
+    "SERVER_FULL",
+    "INTERNAL",
+    "STORE_UNAVAILABLE",
+    "SERVER_STOPPING",
+)
+"""The reasons for which any call may be refused."""
+HTTP_REASONS = {
+    406: "NOT_ACCEPTABLE",
+    408: "REQUEST_TIMEOUT",
+    413: "REQUEST_TOO_LARGE",
+    415: "UNSUPPORTED_MEDIA_TYPE",
+    431: "REQUEST_TOO_LARGE",
+}
+"""The reasons that only HTTP knows, by their status."""
+ONLY_WITH_A_BODY = (413, 415)
+
+_MESSAGES = {
+    "TOKEN_MISSING": "send the token as a header (over gRPC as metadata): authorization: Bearer <token>",
+    "TOKEN_UNKNOWN": "this token is unknown",
+    "TOKEN_REVOKED": "this token is revoked",
+    "TOKEN_EXPIRED": "this token has expired; ask its issuer for a new one",
+    "SCOPE_MISSING": "this call needs a token with the scope operate",
+    "NOT_ALLOWED": "this call needs the admin token or an access token, not the token of a bot",
+    "NOT_FOUND": "there is no match 'matches/kq3v8mzt2nwa', or it is no longer kept",
+    "ALREADY_EXISTS": "bots/lowest/versions/1 is registered; register another version, or rotate its token",
+    "INVALID_ARGUMENT": "page_size is -1; it must be 0 (for 50) to 1000",
+    "MALFORMED": "the body is not a JSON object",
+    "NOT_ACCEPTABLE": "there is only application/json here",
+    "REQUEST_TIMEOUT": "the request was not complete within 10 s",
+    "REQUEST_TOO_LARGE": "the body of a request has at most 262144 bytes",
+    "UNSUPPORTED_MEDIA_TYPE": "send the body as application/json",
+    "MATCH_NOT_OVER": "matches/kq3v8mzt2nwa is not over; its record can be read when it is",
+    "MATCH_VOIDED": "matches/kq3v8mzt2nwa was voided (ABORTED); it has no record",
+    "SET_RUNNING": "the match shares its deals with others that are not over",
+    "SET_OVER": "sets/round-1 is over or closed; its deals are known",
+    "SERVER_FULL": "1000 matches wait for their bots",
+    "RATE_EXCEEDED": "you read more than this server allows, or too many others do; ask less often, and for shorter lists",
+    "QUOTA_EXCEEDED": "owners/joan has as many bots as it may have; have one deleted, or ask the operator for more",
+    "INTERNAL": "the fault is ours; it has been logged",
+    "ISSUER_UNAVAILABLE": "the keys of the issuer could not be fetched; try again in a minute",
+    "STORE_UNAVAILABLE": "the store does not answer just now; try again",
+    "NO_STREAM": "no such stream of this bot is open at this server: open GET /v1/play first",
+    "RELAY_LOST": "the gateway has lost its link; open the stream again",
+    "SERVER_STOPPING": "the server stops; come back, your matches wait",
+}
+"""An example of the message of each reason."""
+
+
+def reasons_of(route: HttpRoute) -> list[str]:
+    """Lists the reasons for which a call of this route may be refused, in the order of `REASONS`."""
+    reasons = {*EVERY_CALL, *route.own_reasons}
+    if ACCESS[route.operation] is not Access.PUBLIC:
+        reasons |= {"TOKEN_MISSING", "NOT_ALLOWED"}
+    if ACCESS[route.operation] in SCOPES_OF_PEOPLE | SCOPES_OF_BOTS:
+        reasons.add("SCOPE_MISSING")
+    if is_read(route.operation):
+        reasons.add("RATE_EXCEEDED")
+    if route.path_field:
+        reasons.add("NOT_FOUND")
+    if route.body != NO_BODY:
+        reasons.add("MALFORMED")
+        if ACCESS[route.operation] in SCOPES_OF_BOTS:
+            reasons.add("NO_STREAM")
+    return [reason for reason in REASONS if reason in reasons]
+
+
+class ErrorResponses:
+    """The responses of errors of one document. Operations with the same reasons share them."""
+
+    def __init__(self) -> None:
+        self._responses: dict[str, Any] = {}
+
+    def all_responses(self) -> dict[str, Any]:
+        """Returns all that was referred to, by name."""
+        return dict(sorted(self._responses.items()))
+
+    def refer_to(self, route: HttpRoute) -> dict[str, Any]:
+        """Returns references to the responses of a route's errors, by HTTP status."""
+        by_status = {
+            status: [reason]
+            for status, reason in HTTP_REASONS.items()
+            if route.body != NO_BODY or status not in ONLY_WITH_A_BODY
+        }
+        for reason in reasons_of(route):
+            by_status.setdefault(HTTP_STATUS[REASONS[reason]], []).append(reason)
+        return {
+            str(status): self._refer_to_status(status, reasons)
+            for status, reasons in sorted(by_status.items())
+        }
+
+    def _refer_to_status(self, status: int, reasons: list[str]) -> dict[str, Any]:
+        words = "".join(word.capitalize() for reason in reasons for word in reason.split("_"))
+        name = f"Error{status}{words}"
+        self._responses[name] = _error_response(status, reasons)
+        return {"$ref": f"#/components/responses/{name}"}
+
+
+def _error_response(status: int, reasons: list[str]) -> dict[str, Any]:
+    examples = {reason: {"value": _error_example(status, reason)} for reason in reasons}
+    media = {"schema": {"$ref": "#/components/schemas/Error"}, "examples": examples}
+    return {
+        "description": "Refused with the reason " + " or ".join(f"`{reason}`" for reason in reasons),
+        **_error_headers(status),
+        "content": {"application/json": media},
+    }
+
+
+def _error_headers(status: int) -> dict[str, Any]:
+    if status == 401:
+        return {"headers": {"WWW-Authenticate": _header("Bearer: send a token")}}
+    if status == 429:
+        return {"headers": {"Retry-After": _header("Seconds to wait before the next attempt")}}
+    return {}
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
+
+
+def _error_example(status: int, reason: str) -> dict[str, Any]:
+    code = REASONS[reason]
+    metadata = {"retry_after": "10"} if code == "RESOURCE_EXHAUSTED" else {}
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": reason,
+        "domain": "seatwise",
+        "metadata": metadata,
+    }
+    return {"error": {"code": status, "status": code, "message": _MESSAGES[reason], "details": [info]}}
+
+
+def error_schema() -> dict[str, Any]:
+    """Returns the schema of every error: google.rpc.Status as AIP-193 writes it, with exactly one ErrorInfo."""
+    info = _closed_object(
+        {
+            "@type": {"const": "type.googleapis.com/google.rpc.ErrorInfo"},
+            "reason": {
+                "type": "string",
+                "enum": sorted(REASONS),
+                "description": "The reason, for a program to read.",
+            },
+            "domain": {"const": "seatwise"},
+            "metadata": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "The facts of the message, by name.",
+            },
+        }
+    )
+    error = _closed_object(
+        {
+            "code": {"type": "integer", "description": "The HTTP status."},
+            "status": {"type": "string", "description": "The name of the gRPC code."},
+            "message": {"type": "string", "description": "A message for a person to read."},
+            "details": {"type": "array", "minItems": 1, "maxItems": 1, "items": info},
+        }
+    )
+    return {**_closed_object({"error": error}), "description": "An error, as AIP-193 writes it."}
+
+
+def _closed_object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
 
 Json = dict[str, Any]
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from seatwise_server.config import HttpSettings
-from seatwise_server.rest.bot_endpoints import add_bot_endpoints
-from seatwise_server.rest.bot_relay import BotRelays, FindReferee, wires_to
+from seatwise_server.rest.bot_relay import BotRelays, FindReferee, add_bot_endpoints, wires_to
 from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
 from seatwise_server.rest.http_port import HttpPort
 from seatwise_server.rest.http_server import HttpServer

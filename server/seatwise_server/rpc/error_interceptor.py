@@ -3,18 +3,108 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from inspect import isasyncgenfunction
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf import any_pb2
+from google.protobuf.message import DecodeError, Message
+from google.rpc import error_details_pb2, status_pb2
 
-from seatwise_server.refusal import Refusal
-from seatwise_server.rpc import refusal_status
-from seatwise_server.rpc.call_context import Context
+from seatwise.errors import DETAILS_KEY
+from seatwise_server.counts import COUNTS
+from seatwise_server.proxy_networks import ProxyNetworks
+from seatwise_server.refusal import ERROR_DOMAIN, REFUSAL_DELIVERY_S, Refusal
+from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.call_log import CallLog
+from seatwise_server.services.read_budget import address_of_peer
+
+# Reads the token and the peer of a call from its gRPC context.
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+async def authorize_call(
+    authenticator: Authenticator, method: str, context: Context, peer: str = ""
+) -> Caller:
+    """Returns the caller if it may call this method. Raises `Refusal` if it may not.
+
+    `peer` is its address if a proxy has told it; otherwise the address that the transport sees counts.
+    """
+    return await authenticator.authorize(method, _read_token(context), peer or context.peer())
+
+
+def is_anonymous(context: Context) -> bool:
+    """Returns whether the caller sent no token, not even an unreadable one."""
+    return all(key != "authorization" for key, _ in context.invocation_metadata() or ())
+
+
+def _read_token(context: Context) -> str | None:
+    """Returns the token of the metadata `authorization: Bearer <token>`."""
+    for key, value in context.invocation_metadata() or ():
+        if key == "authorization":
+            return read_bearer_token(str(value))
+    return None
+
+
+class CallerAddresses:
+    """Finds the addresses of callers, also of those behind a proxy that the operator has named."""
+
+    def __init__(self, proxies: Collection[str] = ()) -> None:
+        """`proxies` are addresses or networks of proxies, whose `x-forwarded-for` is believed."""
+        self._proxies = ProxyNetworks(proxies)
+
+    def peer_of(self, context: Context) -> str:
+        """Returns the address of the caller in the form of gRPC: `ipv4:192.0.2.1:5123`, without the port if a proxy has told it."""
+        peer = str(context.peer())
+        address = address_of_peer(peer)
+        if not self._proxies.has_address(address):
+            return peer
+        metadata = context.invocation_metadata() or ()
+        forwarded = [str(value) for key, value in metadata if key == "x-forwarded-for"]
+        caller = self._proxies.caller_behind(address, forwarded)
+        if not caller:
+            return peer
+        return f"ipv6:[{caller}]" if ":" in caller else f"ipv4:{caller}"
+
+
+# Refusals in gRPC form: a `google.rpc.Status` with one `ErrorInfo`, and a `RetryInfo` if it is known when to come back.
+
+
+def encode_refusal(refusal: Refusal) -> status_pb2.Status:
+    """Returns the refusal as a `google.rpc.Status`."""
+    info = error_details_pb2.ErrorInfo(reason=refusal.reason, domain=ERROR_DOMAIN, metadata=refusal.metadata)
+    details = [_pack_detail(info)]
+    if retry_after := refusal.metadata.get("retry_after"):
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.FromMilliseconds(round(1000 * float(retry_after)))
+        details.append(_pack_detail(retry))
+    code = grpc.StatusCode[refusal.code]
+    return status_pb2.Status(code=code.value[0], message=refusal.message, details=details)
+
+
+def _pack_detail(detail: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(detail)
+    return packed
+
+
+async def abort_call(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
+    """Ends the RPC with the refusal.
+
+    Raises CancelledError, which closes the stream, if the caller does not read the refusal in time.
+    """
+    COUNTS.refusals[refusal.reason] += 1
+    details = ((DETAILS_KEY, encode_refusal(refusal).SerializeToString()),)
+    try:
+        async with asyncio.timeout(REFUSAL_DELIVERY_S):
+            await context.abort(grpc.StatusCode[refusal.code], refusal.message, trailing_metadata=details)
+    except TimeoutError:
+        raise asyncio.CancelledError("the caller does not read") from None
+    raise AssertionError("abort raises")
+
 
 _HANDLER_KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 """The fields of a gRPC method handler, of which one is set."""
@@ -94,7 +184,7 @@ async def _reporting_errors(method: str, context: Context, logs_calls: bool) -> 
         line.code = "CANCELLED"
         raise
     except Exception as error:
-        await refusal_status.abort_call(context, line.refusal_for(error))
+        await abort_call(context, line.refusal_for(error))
     except asyncio.CancelledError:
         line.code = "CANCELLED"
         raise

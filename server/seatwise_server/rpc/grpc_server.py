@@ -10,8 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from seatwise.v1 import lobby_service_pb2_grpc
-from seatwise_server.rpc.call_context import CallerAddresses
-from seatwise_server.rpc.error_interceptor import ErrorInterceptor
+from seatwise_server.rpc.error_interceptor import CallerAddresses, ErrorInterceptor
 from seatwise_server.rpc.health_servicer import HealthServicer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer

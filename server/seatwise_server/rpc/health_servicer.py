@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2 as pb
 from grpc_health.v1 import health_pb2_grpc
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.call_context import Context
+from seatwise_server.rpc.error_interceptor import Context
 from seatwise_server.services.stream_quota import StreamQuota
 
 MOST_WATCHERS = 1_000

@@ -10,7 +10,7 @@ from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.call_context import Context, authorize_call
+from seatwise_server.rpc.error_interceptor import Context, authorize_call
 from seatwise_server.services.access import ATTEND_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams

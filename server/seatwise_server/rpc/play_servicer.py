@@ -13,7 +13,7 @@ from seatwise_server.play import play_requests
 from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.referee import Referee
-from seatwise_server.rpc.call_context import Context, authorize_call
+from seatwise_server.rpc.error_interceptor import Context, authorize_call
 from seatwise_server.services.access import PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams

@@ -17,7 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from seatwise.errors import DETAILS_KEY
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.call_context import Context
+from seatwise_server.rpc.error_interceptor import Context
 from seatwise_server.services.stream_quota import StreamQuota
 
 MOST_FORWARDED_READS = 64

@@ -9,8 +9,13 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.call_context import CallerAddresses, Context, authorize_call, is_anonymous
-from seatwise_server.rpc.error_interceptor import UNREADABLE
+from seatwise_server.rpc.error_interceptor import (
+    UNREADABLE,
+    CallerAddresses,
+    Context,
+    authorize_call,
+    is_anonymous,
+)
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Authenticator, Caller

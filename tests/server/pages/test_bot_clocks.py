@@ -10,8 +10,8 @@ from matches.scenes import SCENES, smooth, timed_out
 
 from seatwise.replay import build_replay
 from seatwise.v1 import match_pb2, match_service_pb2
-from seatwise_server.pages.bot_clocks import BotClocks, clocks_of
-from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.bot_page import BotClocks, clocks_of
+from seatwise_server.pages.page_responses import PageCalls
 from seatwise_server.refusal import Refusal
 
 

@@ -31,11 +31,10 @@ from seatwise_server.league.settings import Entrant
 from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent
 from seatwise_server.pages.home_page import HomePage
 from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage
-from seatwise_server.pages.league_page import LeaguePage, league_verdict
-from seatwise_server.pages.league_schedule import plan_league
+from seatwise_server.pages.league_page import LeaguePage, league_verdict, plan_league
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
-from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.page_responses import PageCalls
 from seatwise_server.pages.static_files import static_contents
 from seatwise_server.rest.rest_app import GZIP_LEVEL
 

@@ -23,12 +23,10 @@ from seatwise.v1 import ladder_pb2, match_pb2, match_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.settings import Entrant
-from seatwise_server.pages import live_frames, static_files
+from seatwise_server.pages import match_page, static_files
 from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
-from seatwise_server.pages.league_page import LeagueFigures, schedule_rows
-from seatwise_server.pages.league_schedule import plan_league
-from seatwise_server.pages.operator_pages import OperatorPages
-from seatwise_server.pages.operator_sessions import MOST_SESSIONS, SESSION_S, OperatorSessions
+from seatwise_server.pages.league_page import LeagueFigures, plan_league, schedule_rows
+from seatwise_server.pages.operator_pages import MOST_SESSIONS, SESSION_S, OperatorPages, OperatorSessions
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.token_buckets import TokenBuckets
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from harness import HttpAnswer
     from harness.http import HttpConnection
 
-    from seatwise_server.pages.page_calls import PageCalls
+    from seatwise_server.pages.page_responses import PageCalls
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -521,8 +519,8 @@ class WatchedMatch:
 
 
 async def test_pages_that_follow_live_matches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_frames, "MOST_PAGE_SPECTATORS", 1)
-    frames = live_frames.LiveFrames(WatchedMatch(), EventStreams())  # type: ignore[arg-type]
+    monkeypatch.setattr(match_page, "MOST_PAGE_SPECTATORS", 1)
+    frames = match_page.LiveFrames(WatchedMatch(), EventStreams())  # type: ignore[arg-type]
     first = frames._follow_news("matches/a")
     await anext(first)
     with pytest.raises(Refusal) as refused:

@@ -15,7 +15,7 @@ from seatwise_referee import record
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Moved, Rejected, canonical_json, encode_entry
 from seatwise_server.config import SpectatorDelay
-from seatwise_server.pages.position_writer import PositionWriter
+from seatwise_server.pages.match_page import PositionWriter
 from seatwise_server.play import spectating
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.spectating import SHORTEST_UPDATE_S, MatchWatcher, spectator_view

@@ -16,8 +16,13 @@ from seatwise.errors import ReplacedError, SeatwiseError, UnavailableError
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayRequestItem, PlayResponse, Sit
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.bot_endpoints import BotEndpoints
-from seatwise_server.rest.bot_relay import MOST_RELAYED_SEATS, MOST_UNSENT_BYTES, BotRelays, RelayedPlay
+from seatwise_server.rest.bot_relay import (
+    MOST_RELAYED_SEATS,
+    MOST_UNSENT_BYTES,
+    BotEndpoints,
+    BotRelays,
+    RelayedPlay,
+)
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.matches import LivingReferee
 from seatwise_server.store import Store

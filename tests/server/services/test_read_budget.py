@@ -18,7 +18,7 @@ from harness.wire import SOON_S, Refused, refusal_of
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.call_context import CallerAddresses, Context
+from seatwise_server.rpc.error_interceptor import CallerAddresses, Context
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.read_budget import (
