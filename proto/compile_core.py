@@ -26,7 +26,7 @@ MODULES = {
     "client_sdk/seatwise/local": ("table",),
     "client_sdk/seatwise/codec": ("wire_format",),
     "client_sdk/seatwise/kits/ugo": ("codec",),
-    "server/seatwise_server/play": ("command_queue", "lag", "match_clock", "outbox", "play_messages", "receipts", "seat_links", "seat_updates", "standstills", "table"),
+    "server/seatwise_server/play": ("match_clock", "outbox", "play_messages", "seat_updates", "table"),
 }  # fmt: skip
 """The modules, by folder."""
 

@@ -26,7 +26,7 @@ from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.memory import MemoryWatch
 from seatwise_server.metrics import Depths, MetricsPage, serving_metrics
-from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.match_clock import EventLoopLag
 from seatwise_server.play.no_shows import FaultWatch
 from seatwise_server.play.referee import Referee
 from seatwise_server.read_process import ReadProcess, ReadSettings

@@ -16,12 +16,11 @@ from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.heartbeat import HeartbeatSender
-from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.lease import HeartbeatSender
+from seatwise_server.play.match_claims import Takeover
+from seatwise_server.play.match_clock import EventLoopLag, TransportLag
 from seatwise_server.play.referee import Referee, RefereeIdentity
 from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
-from seatwise_server.play.takeover import Takeover
-from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
@@ -123,7 +122,7 @@ class RefereeRole:
         )
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery, config.proxies)
         self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
-        self._takeover = Takeover(referee.admission, store)
+        self._takeover = Takeover(referee, store)
         self._common = common
 
     @property
@@ -157,7 +156,7 @@ class RefereeRole:
             **({"check address": check_announced_address(announced)} if announced else {}),
             "beat": self._heartbeats.run_heartbeat(),
             "orders": self._heartbeats.listen_for_orders(),
-            "take jobs": self.referee.admission.take_jobs(),
+            "take jobs": self.referee.take_jobs(),
             "takeovers": self._takeover.run_takeovers(),
             "handovers": self._takeover.listen_for_handovers(),
             "watch streams": self.referee.streams.watch_streams(),

@@ -23,9 +23,9 @@ from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
 from seatwise_server import log
-from seatwise_server.play import play_messages, play_requests
+from seatwise_server.play import inbound, play_messages
 from seatwise_server.play.inbound import InboundItems
-from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.match_clock import EventLoopLag
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -130,7 +130,7 @@ class BareTables:
         """What the bots send."""
         began, now = time.thread_time_ns(), self._loop.time()
         for stream, raw in requests:
-            for item in play_requests.read_items(raw):
+            for item in inbound.read_items(raw):
                 self._inbound.dispatch_item(stream, item, now)
         kept = time.thread_time_ns()
         while self._journal.answer():

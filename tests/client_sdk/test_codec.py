@@ -27,8 +27,8 @@ from seatwise_referee.journal import Finished, Voided
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
-from seatwise_server.play.offer_messages import encode_offer
-from seatwise_server.play.result_messages import encode_ending, encode_match_ended
+from seatwise_server.play.delivery import encode_ending, encode_match_ended
+from seatwise_server.play.seat_offers import encode_offer
 from seatwise_server.services.matches import complete_time_control
 
 GAME = GAMES["ugo"]

@@ -25,7 +25,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, CARDS, Lay, OfferEnd, Placement, UbongoCard
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
-from seatwise_server.play.distance_meter import DistanceMeter
+from seatwise_server.play.allowance import DistanceMeter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
 from seatwise_server import resources
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.offer_messages import encode_offer
+from seatwise_server.play.seat_offers import encode_offer
 from seatwise_server.store import MatchMeta
 
 if TYPE_CHECKING:

@@ -21,14 +21,12 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry, decode_entry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.mixed_move import MixedMove
-from seatwise_server.play import play_requests
+from seatwise_server.play import inbound
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.inbound import InboundItems, NotYourSeat
-from seatwise_server.play.lag import EventLoopLag
-from seatwise_server.play.play_stream import PlayStream
-from seatwise_server.play.pushed_stream import PushedPlayStream
+from seatwise_server.play.match_clock import EventLoopLag, TransportLag
+from seatwise_server.play.play_stream import PlayStream, PushedPlayStream
 from seatwise_server.play.table import Table
-from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.store.group_commit.writer import AppendResult
 
 if TYPE_CHECKING:
@@ -184,7 +182,7 @@ class Link:
 
     def send_raw(self, raw: bytes) -> None:
         """The bot sends bytes."""
-        for item in play_requests.read_items(raw):
+        for item in inbound.read_items(raw):
             self._room.intake.dispatch_item(self.stream, item, asyncio.get_running_loop().time())
 
     def sit(self, seat: int, *, every_change: bool = False) -> None:

@@ -23,8 +23,8 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_referee.verify import verify_line
-from seatwise_server.play.distance_meter import DistanceMeters
-from seatwise_server.play.stream_registry import PlayStreams
+from seatwise_server.play.allowance import DistanceMeters
+from seatwise_server.play.play_stream import PlayStreams
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.play_servicer import PlayServicer
 from seatwise_server.services.authentication import Caller

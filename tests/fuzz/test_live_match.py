@@ -8,7 +8,6 @@ import pytest
 
 from fuzz.live_match import play_live_match
 from seatwise_referee.effects import AcceptMove, Effect
-from seatwise_server.play.command_queue import CommandQueue
 from seatwise_server.play.table import Table
 
 MATCHES = 12
@@ -53,11 +52,11 @@ def test_a_seat_for_which_anybody_may_speak_is_found(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.needs_sources
 def test_an_acknowledgement_before_the_journal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_order = CommandQueue._append_effects
+    in_order = Table._append_effects
 
-    def told_early(queue: CommandQueue, effects: list[Effect]) -> None:
-        queue._owner.perform_effects([each for each in effects if isinstance(each, AcceptMove)])
-        in_order(queue, effects)
+    def told_early(table: Table, effects: list[Effect]) -> None:
+        table.updates.perform_effects([each for each in effects if isinstance(each, AcceptMove)])
+        in_order(table, effects)
 
-    monkeypatch.setattr(CommandQueue, "_append_effects", told_early)
+    monkeypatch.setattr(Table, "_append_effects", told_early)
     expect_a_find()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TABLE = "server/seatwise_server/play/table.py"
-QUEUE = "server/seatwise_server/play/command_queue.py"
+QUEUE = "server/seatwise_server/play/table.py"
 SEAT_UPDATES = "server/seatwise_server/play/seat_updates.py"
-STANDSTILLS = "server/seatwise_server/play/standstills.py"
+STANDSTILLS = "server/seatwise_server/play/match_clock.py"
 OUTBOX = "server/seatwise_server/play/outbox.py"
 INTAKE = "server/seatwise_server/play/inbound.py"
 WATCH = "server/seatwise_server/play/spectating.py"
@@ -57,7 +57,7 @@ TRANSPORT = "tests/server/play/test_transport_lag.py"
 MEMORY = "tests/server/process/test_memory_limit.py"
 WITHHELD = "tests/server/play/test_withheld_results.py"
 ENDPOINT = "tests/client_sdk/test_endpoint.py"
-PUSHED = "server/seatwise_server/play/pushed_stream.py"
+PUSHED = "server/seatwise_server/play/play_stream.py"
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "acknowledge before the append",
         QUEUE,
-        "        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._held, self._asked_s = effects, self._clock.now\n",
         (
-            '        owner.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._asked_s = effects, self._loop.time()\n'
+            '        self.updates.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._asked_s = effects, self._clock.now\n'
         ),
         (TABLES,),
     ),
@@ -394,8 +394,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in an acceptance: another seat's clock",
         SEAT_UPDATES,
-        "self.links.send_acceptance(it.seat, it.request_id, it.charged_ms, receipt)",
-        "self.links.send_acceptance(it.seat, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
+        "it.request_id, it.charged_ms, receipt)",
+        "it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
         (WIRE,),
     ),
     Fault(
@@ -415,29 +415,29 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a receipt: rejections of others, in acceptances",
         SEAT_UPDATES,
-        "seen_seq = self.match.position.seen_seq(it.seat)",
-        "seen_seq = self.match.position.seats[-1].rejected_seq",
+        "receipt_of(self.match.position.seen_seq(it.seat))",
+        "receipt_of(self.match.position.seats[-1].rejected_seq)",
         (TABLES,),
     ),
     Fault(
         "leak in a ping: what a seat holds",
         SEAT_UPDATES,
-        "        self.links.send_rejection(seat, request_id, reason, message)\n",
-        "        outbox = self.links.links[seat].outbox\n        if outbox and self.match.position.state:\n            outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n        self.links.send_rejection(seat, request_id, reason, message)\n",
+        "            item = play_messages.encode_rejected(link.head, request_id, reason, message)\n",
+        "            if self.match.position.state:\n                link.outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n            item = play_messages.encode_rejected(link.head, request_id, reason, message)\n",
         (WIRE,),
     ),
     Fault(
         "leak in a message's time",
         SEAT_UPDATES,
-        "            if is_news:\n",
-        "            if self.match.position.state.hands[-1] & 1:\n",
+        " and after.seen_seq(seat) > before.seen_seq(seat):\n",
+        " and after.state.hands[-1] & 1:\n",
         (WIRE,),
     ),
     Fault(
         "leak in updates: rejections of others",
         SEAT_UPDATES,
-        "            if is_news:\n",
-        "            if True:\n",
+        " and after.seen_seq(seat) > before.seen_seq(seat):\n",
+        ":\n",
         (REJECTED,),
     ),
     Fault(
@@ -470,7 +470,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in an offer: the seed",
-        "server/seatwise_server/play/offer_messages.py",
+        "server/seatwise_server/play/seat_offers.py",
         "        commitment=commitment_to(setup.seed),\n",
         "        commitment=setup.seed,\n",
         (SECRETS_WIRE,),
@@ -628,7 +628,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "in the simulation: an outage is charged to the bots",
-        "server/seatwise_server/play/match_ownership.py",
+        "server/seatwise_server/play/lease.py",
         "            table.resume_after_gap(max(0.0, gap_s))",
         "            pass",
         (SIMULATION,),
@@ -859,7 +859,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the log tells a withheld result",
-        "server/seatwise_server/play/match_logging.py",
+        "server/seatwise_server/play/open_tables.py",
         '    if place and end.HasField("result"):\n',
         '    if place and not end.HasField("result"):\n',
         (WITHHELD,),

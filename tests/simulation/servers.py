@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from seatwise_server.config import Config
-from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.match_clock import EventLoopLag
 from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role
 from seatwise_server.services.authentication import Authenticator

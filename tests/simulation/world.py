@@ -411,7 +411,7 @@ class World:
         assert server.referee
         referee = server.referee.referee
         left = {
-            "tables": list(referee.tables), "jobs": list(referee.open_tables._jobs), "opening": list(referee.admission._opening),
+            "tables": list(referee.tables), "jobs": list(referee.open_tables._jobs), "opening": list(referee._opening),
             "held": list(server.flusher._tails), "appends": list(server.flusher._pending),
             "streams": list(referee.streams._streams),
         }  # fmt: skip
@@ -475,7 +475,7 @@ def _is_idle(server: Server | HttpProcess) -> bool:
         return not any(server.left.values())
     referee = server.referee.referee if server.referee else None
     return referee is None or not (
-        referee.tables or referee.admission._opening or referee.open_tables._jobs or len(referee.streams)
+        referee.tables or referee._opening or referee.open_tables._jobs or len(referee.streams)
     )
 
 

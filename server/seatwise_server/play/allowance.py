@@ -1,4 +1,4 @@
-"""The allowance: how much of a bot's time is not its own, and is taken off its charges. Pure arithmetic.
+"""The allowance: how much of a bot's time is not its own, and is taken off its charges.
 
 A bot that answers late looks further away than it is. No bot can look nearer than it is. So the least of all that is known
 of its distance counts, over a long time, and never more than its own quickest answers took.
@@ -12,8 +12,14 @@ have the same `HANDLING_MS` for it. The round trip of a pong contains it.
 
 from __future__ import annotations
 
+import ipaddress
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Callable, Collection
+
+from cachetools import LRUCache
+
+from seatwise_server.proxy_networks import ProxyNetworks
 
 HISTORY_S = 6 * 3600.0
 """A round trip counts for at least so long after it was measured, and at most twice as long."""
@@ -21,13 +27,20 @@ UNPROVEN_CAP_MS = 100
 """The most that pongs alone can bring, in ms."""
 KEPT_ANSWERS = 250
 """The number of a bot's last answers that are looked at."""
-ONE_IN_ANSWERS = 50
-"""One answer in so many may be quicker than the allowance, ..."""
 HANDLING_MS = 2
 """The handling of a question and its answer by the transports of both ends, in ms, beyond the kernel's round trip. Measured by
 `tests/distances`: 1.1 to 1.5 ms in the median, near or far. It is rounded up, so that no bot is charged for what is not its own."""
+ONE_IN_ANSWERS = 50
+"""One answer in so many may be quicker than the allowance."""
 ANSWER_NOISE_MS = 10
-"""... and all others by so much, in ms, so that no error of ours is charged to a bot."""
+"""All others may be quicker by so much, in ms, so that no error of ours is charged to a bot."""
+MOST_DISTANCES = 20_000
+"""The bots and places that are remembered. A stream keeps its own in any case."""
+NETWORK_BITS_V6 = 64
+"""All addresses of such a network of IPv6 are one place: a host has as many as it likes."""
+
+ReadKernel = Callable[[], "float | None"]
+"""Returns the least round trip of a connection in ms, as the kernel knows it; None if it is not known, or not yet."""
 
 
 class LeastRecent:
@@ -123,3 +136,64 @@ class BotDistance:
     def _bounded_ms(self, least_ms: float) -> int:
         quick_ms = self._answers.quick_ms
         return int(least_ms) if quick_ms is None else min(int(least_ms), quick_ms + ANSWER_NOISE_MS)
+
+
+class DistanceMeter:
+    """Measures the distance of one stream's bot."""
+
+    def __init__(self, distance: BotDistance | None = None, read_kernel: ReadKernel | None = None) -> None:
+        """Without `read_kernel` there are only pongs, which prove nothing: the peer is a proxy, or the kernel cannot say."""
+        self._distance = distance or BotDistance()
+        self._read_kernel = read_kernel
+
+    def measure_kernel(self, now: float) -> bool:
+        """Asks the kernel at `now`, in seconds. Returns whether the bot is nearer than was known."""
+        round_trip_ms = self._read_kernel() if self._read_kernel else None
+        return round_trip_ms is not None and self._distance.note_kernel(round_trip_ms, now)
+
+    def note_pong(self, round_trip_ms: float, now: float) -> bool:
+        """Notes how long a pong took. Returns whether the bot is nearer than was known."""
+        return self._distance.note_pong(round_trip_ms, now) and self._read_kernel is None
+
+    def note_answer(self, ms: int) -> None:
+        """Notes that an answer came so long after its question was sent."""
+        self._distance.note_answer(ms)
+
+    def allowance_ms(self, now: float, *, needs_proof: bool) -> int | None:
+        """Returns what is taken off a charge in ms; None if nothing was measured yet.
+
+        With `needs_proof` only the kernel's word counts. The handling of messages needs no proof: all bots have it.
+        """
+        if self._read_kernel is None:
+            return HANDLING_MS if needs_proof else self._distance.unproven_ms(now)
+        allowance_ms = self._distance.proven_ms(now)
+        if allowance_ms is None and self.measure_kernel(now):
+            return self._distance.proven_ms(now)
+        return allowance_ms
+
+
+class DistanceMeters:
+    """Makes the meters of a referee's streams. They share the distances of bots, which are remembered for longer than a stream lasts."""
+
+    def __init__(self, proxies: Collection[str] = ()) -> None:
+        """`proxies` are addresses or networks of proxies: the kernel measures the way to them, and not to a bot."""
+        self._proxies = ProxyNetworks(proxies)
+        self._distances: LRUCache[tuple[str, str], BotDistance] = LRUCache(MOST_DISTANCES)
+
+    def meter_for(self, bot: str, address: str, read_kernel: ReadKernel | None) -> DistanceMeter:
+        """Returns the meter of a new stream of a bot; `address` is its IP address, as the transport sees it."""
+        distance = self._distances.setdefault((bot, place_of(address)), BotDistance())
+        return DistanceMeter(distance, None if self._proxies.has_address(address) else read_kernel)
+
+
+def place_of(address: str) -> str:
+    """Returns the address, or its network for IPv6; the text itself if it is no address."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, NETWORK_BITS_V6), strict=False))

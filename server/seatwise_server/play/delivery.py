@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Final, cast
 
+from seatwise.v1 import match_pb2, play_service_pb2
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
-from seatwise_referee.ending import VoidReason
+from seatwise_referee.ending import Ending, VoidReason
 from seatwise_referee.journal import Finished, Voided, decode_entry
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
@@ -20,12 +22,16 @@ from seatwise_server.play.no_shows import (
     NO_MISSED_SEATS,
     LeagueAbsences,
     MissedSeats,
-    NoShowNotes,
     find_missed_seats,
+    note_no_shows,
+    requeue_partners,
 )
-from seatwise_server.play.result_messages import encode_match_ended
 from seatwise_server.store import EndedMatch, Store
 from seatwise_server.store.group_commit.writer import AppendResult
+
+_ENDING_NUMBERS: Final[dict[Ending, Any]] = {
+    ending: match_pb2.Ending.Value(f"ENDING_{ending.name}") for ending in Ending
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ class Delivery:
         if end.message.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):
             await LeagueAbsences(self.store).complete_end(setup, end.message, end.absence)
         if not setup.competition.startswith(LADDER_PREFIX):
-            await NoShowNotes(self.store).note_absence(setup, end.absence)
+            await note_no_shows(self.store, setup, end.absence)
         elif end.message.absent_seats and not end.absence.is_excused:
             await self._note_absence_on_ladder(setup, end.message.absent_seats)
 
@@ -143,7 +149,7 @@ class Delivery:
             await self._note_void(setup, end)
         await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
         if end.absent_seats:
-            await NoShowNotes(self.store).requeue_partners(setup, end.absent_seats)
+            await requeue_partners(self.store, setup, end.absent_seats)
 
     async def _note_void(self, setup: Setup, end: pb.MatchEnded) -> None:
         """Notes a void match for a league, which plays it again."""
@@ -164,3 +170,31 @@ def _ended_match(setup: Setup, end: pb.MatchEnded, keep_s: int) -> EndedMatch:
         result=None if is_void or not setup.competition else logged_result_of(setup, end),
         deal_set=(place.name, place.number) if place else None,
     )
+
+
+def encode_ending(ending: Ending) -> match_pb2.Ending:
+    """Returns the number of an ending in the protocol."""
+    number: match_pb2.Ending = _ENDING_NUMBERS[ending]
+    return number
+
+
+def encode_result(finished: Finished, chain: bytes = b"") -> match_pb2.Result:
+    """Returns the result that the journal's last entry holds; `chain` is the last link of the record's chain."""
+    outcome = cast("dict[str, Any]", finished.outcome)
+    return match_pb2.Result(
+        points=outcome["points"],
+        outcome_ranks=outcome["ranks"],
+        ranks=cast("Any", finished.result["ranks"]),
+        endings=map(encode_ending, finished.endings),
+        rounds=[match_pb2.RoundResult(points=points) for points in outcome["rounds"]],
+        chain=chain,
+    )
+
+
+def encode_match_ended(
+    end: Finished | Voided, seed: bytes, chain: bytes = b""
+) -> play_service_pb2.MatchEnded:
+    """Returns the message that every seat gets at the end. Leave `seed` empty while a set of duplicate deals runs."""
+    if isinstance(end, Voided):
+        return play_service_pb2.MatchEnded(void_reason=end.reason, seed=seed)
+    return play_service_pb2.MatchEnded(result=encode_result(end, chain), seed=seed)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from seatwise.codec import MalformedMove
+from seatwise.codec.wire_format import LENGTH_DELIMITED
 from seatwise.kits import KITS
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
@@ -31,6 +33,11 @@ LOOKUPS_AT_ONCE = 600.0
 """Lookups that a bot has not used for a while, and so may have at once: it asks again for the seats that were TOO_MANY."""
 FIRST_GAME_FIELD = 16
 """The lowest number of a game's field in `SubmitMove.move`; lower numbers belong to the envelope."""
+
+ITEMS_PER_TURN = 32
+"""Items that are handled before other tasks run. A message full of the smallest items would block them for a second."""
+
+_ITEM_KEY = pb.PlayRequest.ITEMS_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 
 Ended = Callable[[str, str, int], Awaitable[pb.MatchEnded | None]]
 """Looks up the end of a match, by match, bot and seat. Returns None if it is not over; raises NotYourSeat."""
@@ -205,3 +212,43 @@ def _reject_item(stream: PlayStream, item: pb.PlayRequestItem, reason: str, mess
     request_id = item.submit_move.request_id[:LONGEST_REQUEST_ID] if item.HasField("submit_move") else ""
     head = play_messages.encode_head(item.match[:LONGEST_REQUEST_ID], item.seat, 0)
     stream.outbox.add_answer(play_messages.encode_rejected(head, request_id, reason, message), at_once=True)
+
+
+def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
+    """Yields the items of a message in their order, and `None` for each that cannot be read: it does not affect the others."""
+    try:
+        yield from pb.PlayRequest.FromString(raw).items
+    except DecodeError:
+        yield from _read_one_by_one(raw)
+
+
+def _read_one_by_one(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
+    """Reads the outermost fields one by one. After a field that cannot be read, the rest of the message is lost."""
+    rest = memoryview(raw)
+    while rest:
+        try:
+            key, rest = _read_varint(rest)
+            length, rest = _read_varint(rest)
+            if key != _ITEM_KEY or length > len(rest):
+                raise ValueError("no item")
+            body, rest = rest[:length], rest[length:]
+        except ValueError:
+            yield None
+            return
+        yield _parse_item(bytes(body))
+
+
+def _parse_item(body: bytes) -> pb.PlayRequestItem | None:
+    try:
+        return pb.PlayRequestItem.FromString(body)
+    except DecodeError:
+        return None
+
+
+def _read_varint(data: memoryview) -> tuple[int, memoryview]:
+    number = 0
+    for index, byte in enumerate(data[:10]):
+        number |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return number, data[index + 1 :]
+    raise ValueError("no item")

@@ -52,36 +52,31 @@ def find_missed_seats(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
     return MissedSeats(tuple(seat for seat in range(len(setup.bots)) if seat not in taken), is_excused)
 
 
-@dataclass(frozen=True, slots=True)
-class NoShowNotes:
-    """Notes in the store what happened to bots that queues seated. Every step may be repeated."""
+async def note_no_shows(store: Store, setup: Setup, absence: MissedSeats) -> None:
+    """Notes the no-shows of a match whose set-up is over; nothing happens for a match that no queue has
+    seated.
 
-    store: Store
+    They only count if they kept another bot of the queue waiting. If no bot sat down, the fault may be
+    ours.
+    """
+    meta = await store.matches.get_meta(setup.match) if absence.seats else None
+    if meta is None or not meta.waited_since:
+        return
+    absent = [(setup.bots[seat], seat) for seat in absence.seats]
+    counts = not absence.is_excused and bool(_partners(setup, meta, absence.seats))
+    noted = await store.no_shows.note_no_shows(setup.match, absent, counts=counts)
+    for (bot, _), what in zip(absent, noted, strict=True):
+        _log_no_show(setup.match, bot, what)
 
-    async def note_absence(self, setup: Setup, absence: MissedSeats) -> None:
-        """Notes the no-shows of a match whose set-up is over; nothing happens for a match that no queue has
-        seated.
 
-        They only count if they kept another bot of the queue waiting. If no bot sat down, the fault may be
-        ours.
-        """
-        meta = await self.store.matches.get_meta(setup.match) if absence.seats else None
-        if meta is None or not meta.waited_since:
-            return
-        absent = [(setup.bots[seat], seat) for seat in absence.seats]
-        counts = not absence.is_excused and bool(_partners(setup, meta, absence.seats))
-        noted = await self.store.no_shows.note_no_shows(setup.match, absent, counts=counts)
-        for (bot, _), what in zip(absent, noted, strict=True):
-            _log_no_show(setup.match, bot, what)
-
-    async def requeue_partners(self, setup: Setup, absent: Sequence[int]) -> None:
-        """Puts the bots that sat down in a void match back to their old places in the queue."""
-        meta = await self.store.matches.get_meta(setup.match)
-        partners = _partners(setup, meta, absent) if meta else []
-        if meta and partners:
-            room = await self.store.seats.free_places(partners, meta.queue)
-            places = [meta.waited_since[bot] for bot, free in zip(partners, room, strict=True) if free]
-            await self.store.queues.return_all(meta.queue, places)
+async def requeue_partners(store: Store, setup: Setup, absent: Sequence[int]) -> None:
+    """Puts the bots that sat down in a void match back to their old places in the queue."""
+    meta = await store.matches.get_meta(setup.match)
+    partners = _partners(setup, meta, absent) if meta else []
+    if meta and partners:
+        room = await store.seats.free_places(partners, meta.queue)
+        places = [meta.waited_since[bot] for bot, free in zip(partners, room, strict=True) if free]
+        await store.queues.return_all(meta.queue, places)
 
 
 @dataclass(frozen=True, slots=True)

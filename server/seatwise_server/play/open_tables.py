@@ -5,25 +5,28 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
+import structlog
+
+from seatwise.v1 import play_service_pb2
 from seatwise_referee.ending import VoidReason
+from seatwise_referee.match_state import MatchState
 from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.counts import COUNTS
 from seatwise_server.game_choice import kind_of_game
-from seatwise_server.play.command_queue import MatchJournal
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
-from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.lease import STORE_RETRY_S, Lease
-from seatwise_server.play.match_claims import MatchClaims, OwnedMatch
-from seatwise_server.play.match_logging import log_end, log_opened
-from seatwise_server.play.seat_notes import SeatNotes
+from seatwise_server.play.match_claims import MatchClaims, OwnedMatch, UnownedMatch
+from seatwise_server.play.match_clock import EventLoopLag, TransportLag
+from seatwise_server.play.play_stream import PlayStreams
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
-from seatwise_server.play.stream_registry import PlayStreams
-from seatwise_server.play.table import Table
-from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.play.transport_lag import TransportLag
+from seatwise_server.play.table import MatchJournal, Table
 from seatwise_server.store import Fence, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
+
+log = structlog.get_logger()
 
 ANSWER_S = 0.01
 """About as long as the journal takes to answer, in seconds."""
@@ -56,7 +59,7 @@ class OpenTables:
         streams: PlayStreams,
     ) -> None:
         self.tables: dict[str, Table] = {}
-        self.work = BackgroundTasks()
+        self.work = offers.work
         """Tasks that must finish before this referee stops."""
         self.is_stopping = False
         self._optional_work = BackgroundTasks()
@@ -64,7 +67,6 @@ class OpenTables:
         self._jobs: dict[str, Job] = {}
         self._claims = claims
         self._offers = offers
-        self._notes = SeatNotes(claims.store, claims.flusher, offers, self.work)
         self._journal = LeasedJournal(claims.flusher, lease)
         self._lag = lag
         self._transport_lag = transport_lag
@@ -91,9 +93,9 @@ class OpenTables:
             self._journal,
             self._lag,
             self._on_match_over,
-            self._notes.on_dealt,
+            self._offers.on_dealt,
             owned.journal,
-            self._notes.on_sit if owned.is_queued else None,
+            self._offers.on_sit if owned.is_queued else None,
             self._transport_lag,
         )
         self.tables[table.name] = table
@@ -198,3 +200,40 @@ class OpenTables:
             except StoreUnavailable:
                 await asyncio.sleep(STORE_RETRY_S)
         self.release_table(table)
+
+
+def log_opened(table: Table, unowned: UnownedMatch) -> None:
+    """Logs that a new match was opened, or that the match of a dead owner was taken over."""
+    before = unowned.fence.owner if unowned.fence else ""
+    event = "match_taken_over" if before else "match_opened"
+    COUNTS.takeovers += bool(before)
+    setup = table.match.setup
+    log.info(event, match=table.name, game=setup.game, bots=list(setup.bots), epoch=table.epoch, dead=before)
+
+
+def log_end(table: Table, end: play_service_pb2.MatchEnded) -> None:
+    """Logs the end of a match."""
+    COUNTS.ended[end.void_reason or MatchState.FINISHED] += 1
+    log.info(
+        "match_finished" if end.HasField("result") else "match_voided",
+        match=table.name,
+        game=table.match.setup.game,
+        bots=list(table.match.setup.bots),
+        **_told_of_result(table, end),
+        reason=end.void_reason,
+        entries=table.match.position.seq,
+        took_ms=table.match.position.at_ms,
+        epoch=table.epoch,
+    )
+
+
+def _told_of_result(table: Table, end: play_service_pb2.MatchEnded) -> dict[str, Any]:
+    """Points, ranks and endings. For a match of a deal set only the set, because others may still play the same deals."""
+    place = table.match.setup.deal_set
+    if place and end.HasField("result"):
+        return {"deal_set": place.name, "result": "withheld"}
+    return {
+        "points": list(end.result.points),
+        "ranks": list(end.result.ranks),
+        "endings": [str(seat.ending) for seat in table.match.position.seats],
+    }

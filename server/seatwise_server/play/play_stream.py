@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
+from seatwise_server.counts import COUNTS
 from seatwise_server.play import play_messages
-from seatwise_server.play.distance_meter import DistanceMeter
+from seatwise_server.play.allowance import DistanceMeter
 from seatwise_server.play.outbox import Draft, Outbox, UpdateSource
+from seatwise_server.play.table import Table
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
 
@@ -16,6 +19,9 @@ MOST_OPEN_PINGS = 8
 """The most pings that wait for their pongs."""
 BLOCKED_S = 10.0
 """A write that takes longer than this ends the stream, because the bot does not read."""
+
+MOST_STREAMS = 20_000
+"""The most bots that are connected to one referee."""
 
 
 class PlayStream:
@@ -144,3 +150,144 @@ class PlayStream:
     def _report_to_all(self) -> None:
         for table, seat in list(self.outbox.seats):
             self.report_allowance(table, seat)
+
+
+class PushedPlayStream(PlayStream):
+    """A play stream without a writer task: messages are pushed in the next turn of the event loop.
+
+    Its transport takes bytes at once, and reports when it has too many.
+    """
+
+    def __init__(
+        self,
+        bot: str,
+        push: Callable[[bytes], None],
+        may_speak: Callable[[], bool] = lambda: True,
+        meter: DistanceMeter | None = None,
+        arrival: StreamArrival | None = None,
+    ) -> None:
+        super().__init__(bot, may_speak, self._schedule_flush, meter, arrival)
+        self._push = push
+        self._is_scheduled = False
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self.on_flushed: Callable[[], None] = lambda: None
+        """Called after each flush, because there is room for answers again."""
+
+    async def wait_until_over(self) -> Refusal | None:
+        """Waits until nothing more is to be pushed; returns the reason for the end of the stream. Raises an
+        error of a flush.
+        """
+        await self._over
+        return self.refusal
+
+    def pause_pushing(self) -> None:
+        """Stops pushing, because the bot does not read as fast. Messages collect, as during a write that takes long."""
+        if self._write_began is None:
+            self._write_began = self._loop.time()
+
+    def resume_pushing(self) -> None:
+        """Continues, because the transport takes bytes again."""
+        self._write_began = None
+        self._schedule_flush()
+
+    def abandon(self) -> None:
+        """Ends the stream, because its transport is gone."""
+        self.end(None)
+        self._stop_writing()
+
+    def fail(self, error: Exception) -> None:
+        """Ends this stream with an internal error, which affects no other stream."""
+        if not self._over.done():
+            self._over.set_exception(error)
+
+    def _schedule_flush(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_scheduled = False
+        if self._over.done() or self._write_began is not None:
+            return
+        try:
+            self._push_draft()
+            self.on_flushed()
+        except Exception as error:
+            self.fail(error)
+        if self.is_ending:
+            self._stop_writing()
+
+    def _push_draft(self) -> None:
+        if not self._may_speak():
+            return
+        draft = self.outbox.take_draft()
+        if draft.items:
+            self._push(play_messages.encode_response(draft.items))
+            self._note_delivered(draft)
+
+    def _stop_writing(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+
+class PlayStreams:
+    """The streams of one referee process."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, PlayStream] = {}
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def __contains__(self, bot: str) -> bool:
+        return bot in self._streams
+
+    def get_stream(self, bot: str) -> PlayStream | None:
+        """Returns the bot's stream; None if it has none."""
+        return self._streams.get(bot)
+
+    @contextmanager
+    def attach_stream(self, stream: PlayStream) -> Iterator[None]:
+        """Registers the stream as the bot's while the context lasts; replaces an older stream.
+
+        Raises `Refusal` SERVER_FULL if too many bots are connected, and REPLACED if a stream that came later was quicker.
+        """
+        other = self._streams.get(stream.bot)
+        if other is None and len(self._streams) >= MOST_STREAMS:
+            COUNTS.count_fault("LIMIT")
+            raise Refusal(
+                "SERVER_FULL", f"{MOST_STREAMS} bots are connected here; try again soon", retry_after="5"
+            )
+        replaced = Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot)
+        if other and other.arrival > stream.arrival:
+            raise replaced
+        if other:
+            other.end(replaced)
+        self._streams[stream.bot] = stream
+        try:
+            yield
+        finally:
+            if self._streams.get(stream.bot) is stream:
+                del self._streams[stream.bot]
+            for table, seat in list(stream.outbox.seats):
+                table.drop_link(seat, stream.outbox)
+
+    async def watch_streams(self) -> None:
+        """Measures round trips and ends streams that are not read. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(PING_S)
+            for stream in list(self._streams.values()):
+                stream.check_reader()
+
+    def wake_writers(self) -> None:
+        """Wakes all writers, because messages may be written again."""
+        for stream in list(self._streams.values()):
+            stream.outbox.wake_writer()
+
+    def cut_streams(self, table: Table) -> None:
+        """Ends the streams of a match that another owner has, without sending the messages that are unwritten."""
+        moved = "another referee has a match of this stream; open it again for the other matches"
+        for seat, bot in enumerate(table.match.setup.bots):
+            stream = self._streams.get(bot)
+            if stream and table.sits_through(seat, stream.outbox):
+                stream.cut_off(Refusal("MATCH_MOVED", moved, match=table.name))

@@ -1,9 +1,9 @@
-"""The referee role: owns the tables of its matches, and plays them until they are delivered."""
+"""The referee role: takes jobs while there are free tables, claims their matches, and plays them until they are delivered."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,23 +11,26 @@ import structlog
 
 from seatwise_referee.ending import VoidReason
 from seatwise_server.game_choice import GameChoice, GameKind
+from seatwise_server.play.allowance import DistanceMeters
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.distance_meter import DistanceMeters
 from seatwise_server.play.inbound import InboundItems
-from seatwise_server.play.lag import EventLoopLag
-from seatwise_server.play.lease import Lease
-from seatwise_server.play.match_admission import MatchAdmission
-from seatwise_server.play.match_claims import MatchClaims
-from seatwise_server.play.match_ownership import MatchOwnership
+from seatwise_server.play.lease import STORE_RETRY_S, Lease, MatchOwnership
+from seatwise_server.play.match_claims import MatchClaims, NotPlayedHere, UnknownFormat, UnownedMatch
+from seatwise_server.play.match_clock import EventLoopLag, TransportLag
 from seatwise_server.play.open_tables import ANSWER_S, OpenTables
+from seatwise_server.play.play_stream import PlayStreams
 from seatwise_server.play.seat_offers import SeatOffers
-from seatwise_server.play.stream_registry import PlayStreams
-from seatwise_server.play.transport_lag import TransportLag
-from seatwise_server.store import Flusher, Store
+from seatwise_server.play.table import Table
+from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.jobs import Job
+from seatwise_server.together import gather_limited
 
 DEREGISTER_TIMEOUT_S = 1.0
 """The longest time to deregister at the store when this referee stops, in seconds; the store may be gone."""
+
+TAKE_BLOCK_MS = 1000
+MOST_AT_ONCE = 64
 
 log = structlog.get_logger()
 
@@ -66,11 +69,17 @@ class Referee:
         self.transport_lag = TransportLag(lag)
         """How far gRPC is behind, as far as somebody measures it."""
         self._store = store
-        claims = MatchClaims(place.name, store, flusher, delivery, place.games)
-        offers = SeatOffers(place.name, place.address, store, place.ws_address)
-        self.open_tables = OpenTables(claims, offers, self.lease, lag, self.transport_lag, self.streams)
+        self.is_draining = False
+        """Whether it takes no new matches."""
+        self._opening: set[str] = set()
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """Matches of another version, whose jobs are about to be given back."""
+        self._claims = MatchClaims(place.name, store, flusher, delivery, place.games)
+        self._offers = SeatOffers(place.name, place.address, place.ws_address, store, flusher)
+        self.open_tables = OpenTables(
+            self._claims, self._offers, self.lease, lag, self.transport_lag, self.streams
+        )
         self.tables = self.open_tables.tables
-        self.admission = MatchAdmission(claims, offers, self.lease, self.open_tables, place.most_tables)
         self.intake = InboundItems(self.tables, delivery.end_for)
         self.ownership = MatchOwnership(self.tables, self.streams, self.lease)
 
@@ -90,27 +99,112 @@ class Referee:
         return self.place.games.kinds
 
     @property
-    def is_draining(self) -> bool:
-        """Whether it takes no new matches."""
-        return self.admission.is_draining
-
-    @property
     def free_tables(self) -> int:
         """The number of further matches that it takes."""
-        return self.admission.free_tables
+        taken = len(self.tables) + len(self._opening)
+        return 0 if self.is_draining else max(0, self.place.most_tables - taken)
+
+    @property
+    def open_matches(self) -> int:
+        """The number of matches that are open here, or about to be."""
+        return len(self.tables.keys() | self._opening)
+
+    def has_match(self, match: str) -> bool:
+        """Whether the match is open here, or about to be, or cannot be opened here."""
+        return match in self.tables or match in self._opening or match in self._leaving
 
     def obey_order(self, order: str) -> None:
         """Executes an order of a gateway; one that does not apply (any more) is ignored."""
         verb, _, match = order.partition(" ")
         log.info("order_executed", order=order)
         if verb == "drain":
-            self.admission.is_draining = True
-        elif verb == "abort" and match in self.tables and not self.admission.is_opening(match):
+            self.is_draining = True
+        elif verb == "abort" and match in self.tables and match not in self._opening:
             self.tables[match].void_match(VoidReason.ABORTED)
+
+    # Matches that are taken
+
+    async def take_jobs(self) -> None:
+        """Takes matches as long as there are free tables. Runs until cancelled."""
+        while True:
+            try:
+                await self._take_jobs_once(self.free_tables)
+            except StoreUnavailable:
+                log.debug("jobs_paused")
+                await asyncio.sleep(STORE_RETRY_S)
+
+    async def open_match(self, unowned: UnownedMatch) -> None:
+        """Opens the match's table here, unless the match belongs to another owner."""
+        match = unowned.job.match
+        if self.has_match(match):
+            return
+        self._opening.add(match)
+        try:
+            await self._claim_and_open(unowned)
+        except UnknownFormat as unknown:
+            log.warning("match_of_another_version", match=match, why=str(unknown))
+            self._leave_to_others(unowned.job, self._offers.give_back_later(unowned.job))
+        except NotPlayedHere as other:
+            log.debug("job_of_other_games", match=match, why=str(other))
+            self._leave_to_others(unowned.job, self._offers.give_back(unowned.job, other.kind))
+        finally:
+            self._opening.discard(match)
+
+    async def _take_jobs_once(self, free: int) -> None:
+        if free <= 0:
+            await asyncio.sleep(STORE_RETRY_S)
+            return
+        most = min(free, MOST_AT_ONCE)
+        jobs = await self._store.jobs.take_jobs(self.name, most, TAKE_BLOCK_MS, self.game_kinds)
+        await gather_limited(self._open_job(job) for job in jobs)
+
+    async def _open_job(self, job: Job) -> None:
+        """Opens the match of a job. Many jobs are opened at a time, so that they share their messages to the store."""
+        if self.is_draining:  # an order to drain came while it asked
+            self.open_tables.work.start_task(self._offers.give_back(job))
+            return
+        store = self._store
+        fence, meta = await asyncio.gather(
+            store.journal.read_fence(job.match), store.matches.get_meta(job.match)
+        )
+        if fence is None or fence.is_retired or fence.owner == self.name:
+            await self.open_match(UnownedMatch(job, self.name, fence, meta=meta))  # takeovers find the others
+
+    def _leave_to_others(self, job: Job, giving_back: Coroutine[None, None, None]) -> None:
+        """Leaves a match to a referee that can play it. Until its job was given back, it is ignored here."""
+        leaving = self._leaving[job.match] = asyncio.create_task(giving_back)
+        leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
+
+    async def _claim_and_open(self, unowned: UnownedMatch) -> None:
+        lapses = self.lease.lapses
+        owned = await self._claims.claim_match(unowned)
+        if owned is None:
+            return
+        table = self.open_tables.add_table(owned, unowned)
+        try:
+            is_ours = await self._is_ours(table, lapses)
+        except StoreUnavailable:
+            self.open_tables.release_table(table)  # the fence names this referee, so the next check finds it
+            raise
+        if is_ours:
+            self.open_tables.start_table(table, unowned, owned)
+        else:
+            self.open_tables.release_table(table)
+
+    async def _is_ours(self, table: Table, lapses: int) -> bool:
+        """Confirms that the match is ours, because the lease may have lapsed since it was claimed."""
+        if self.lease.holds() and lapses == self.lease.lapses:
+            return True
+        journal = self._store.journal
+        return await journal.confirm_fence(table.name, table.epoch, self.name) is AppendResult.OK
+
+    # The end
 
     async def hand_over_matches(self) -> None:
         """Hands all matches over: they wait in the store for their next owner, which is notified at once."""
-        self.admission.stop_admission()
+        self.is_draining = True
+        for leaving in self._leaving.values():
+            leaving.cancel()  # their jobs go to other referees with those of this one
         await self.open_tables.stop_tables()
         await self._stop_speaking()
         with suppress(StoreUnavailable, TimeoutError):

@@ -1,21 +1,25 @@
-"""Announces the new owner of a match: to its bots, in its job, and in the lists."""
+"""Announces the new owner of a match to its bots, in its job, and in the lists, and notes which bots have sat down."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from seatwise.codec.offer import encode_options, encode_time_control
+from seatwise.v1 import lobby_service_pb2
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.match_state import MatchState
+from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import commitment_to
+from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.game_choice import GameKind
 from seatwise_server.play.lease import STORE_RETRY_S
-from seatwise_server.play.offer_messages import encode_offer
+from seatwise_server.play.match_claims import UnownedMatch
+from seatwise_server.play.no_shows import find_missed_seats, note_no_shows
 from seatwise_server.play.table import Table
-from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import SeatNews, SeatOf, Store
+from seatwise_server.store import Flusher, SeatNews, SeatOf, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
@@ -28,14 +32,23 @@ GIVE_BACK_S = 2.0
 """The pause before a match of other games is given back: the referee that plays them asks all the time."""
 
 
-@dataclass(frozen=True, slots=True)
+GATHER_SITS_S = 0.05
+"""The time for which seats that bots take are collected, in seconds."""
+
+
+@dataclass(slots=True)
 class SeatOffers:
-    """The announcements of one referee."""
+    """The announcements of one referee, and its notes of which bots have sat down."""
 
     owner: str
     address: str
+    ws_address: str
     store: Store
-    ws_address: str = ""
+    flusher: Flusher
+    work: BackgroundTasks = field(default_factory=BackgroundTasks)
+    """Tasks that must finish before the referee stops."""
+    _taken: list[tuple[str, SeatOf]] = field(default_factory=list)
+    """Bots that have just sat down in a seat of a queue, which is not noted yet."""
 
     async def offer_new_owner(self, table: Table, unowned: UnownedMatch, *, is_listed: bool = False) -> None:
         """Offers the seats and records the new owner; retries until it is done or no longer needed.
@@ -106,17 +119,36 @@ class SeatOffers:
         ]
         await self.store.seats.put_offers(setup.match, epoch, offers)
 
-    async def note_running(self, table: Table) -> None:
+    async def _note_running(self, table: Table) -> None:
         """Records that the match runs; only lists need it, the journal has it already."""
         with suppress(StoreUnavailable):
             await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
 
-    async def note_taken(self, seats: Sequence[tuple[str, SeatOf]]) -> None:
-        """Notes that these bots have sat down in these seats of matches of queues; if that fails, the ends of the matches
-        make up for it.
-        """
+    def on_sit(self, table: Table, seat: int) -> None:
+        """Has it noted that the bot of this seat has sat down."""
+        if not self._taken:
+            self.work.start_task(self._note_taken())
+        self._taken.append((table.match.setup.bots[seat], SeatOf(table.name, seat)))
+
+    async def _note_taken(self) -> None:
+        """Notes the seats that bots take within a short time in one message; most bots of a match sit down together."""
+        await asyncio.sleep(GATHER_SITS_S)
+        taken, self._taken = self._taken, []
+        with suppress(StoreUnavailable):  # the ends of the matches make up for it
+            await self.store.no_shows.note_all_taken(taken)
+
+    def on_dealt(self, table: Table) -> None:
+        """Has it noted that the match runs, and which bots are absent."""
+        self.work.start_task(self._note_running(table))
+        if any(not own.has_sat for own in table.match.position.seats):
+            self.work.start_task(self._note_absence(table))
+
+    async def _note_absence(self, table: Table) -> None:
+        """Notes absent bots at once; the delivery repeats it, in case this fails."""
+        setup = table.match.setup
         with suppress(StoreUnavailable):
-            await self.store.no_shows.note_all_taken(seats)
+            absence = find_missed_seats(setup, self.flusher.tail_entries(table.name))
+            await note_no_shows(self.store, setup, absence)
 
     async def give_back_later(self, job: Job) -> None:
         """Gives back a job whose match this version does not know; delayed, so that this referee does not take
@@ -145,3 +177,21 @@ def _is_unheard(news: SeatNews | None, has_no_lobby: bool) -> bool:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def encode_offer(
+    setup: Setup, seat: int, epoch: int, address: str, ws_address: str = ""
+) -> lobby_service_pb2.SeatOffer:
+    """Returns the offer of a seat. It has the commitment of the match's seed, and never the seed."""
+    return lobby_service_pb2.SeatOffer(
+        match=setup.match,
+        seat=seat,
+        epoch=epoch,
+        address=address,
+        ws_address=ws_address,
+        game=f"games/{setup.game}",
+        commitment=commitment_to(setup.seed),
+        bots=setup.bots,
+        time_control=encode_time_control(setup.time_control),
+        options=encode_options(setup.options),
+    )

@@ -1,8 +1,11 @@
-"""The messages to the seats of one match: the effects of its commands, and the updates of its streams."""
+"""The messages to the seats of one match: the effects of its commands, the updates of its streams, and receipts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hmac
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
 
 import structlog
 
@@ -14,40 +17,48 @@ from seatwise_referee.position import Position
 from seatwise_server.play import play_messages
 from seatwise_server.play.match_clock import MatchClock
 from seatwise_server.play.outbox import Outbox
-from seatwise_server.play.receipts import Receipts
-from seatwise_server.play.seat_links import SeatLinks
-from seatwise_server.play.standstills import Standstills
+
+MARK_BYTES = 8
+SEAL_BYTES = 8
+
+_REJECTED_ENTRY = b'"kind":"rejected"'
+"""Part of an entry that only one seat may know of. No text in an entry can contain it, because its quotes would
+be escaped.
+"""
+
+
+@dataclass(slots=True)
+class SeatLink:
+    """One seat, and the stream through which its bot sits there. Messages for a seat without a stream are dropped."""
+
+    head: bytes
+    """The bytes with which each item of this seat begins."""
+    outbox: Outbox | None = None
+    every_change: bool = False
+    """Whether the bot wants to be shown every change, and not only its prompts."""
 
 
 class SeatUpdates:
     """The messages to the seats of one match; an `UpdateSource` for the writers of their streams."""
 
-    __slots__ = (
-        "_clock",
-        "_ended",
-        "_log",
-        "_on_finished",
-        "_standstills",
-        "links",
-        "match",
-        "receipts",
-    )
+    __slots__ = ("_clock", "_ended", "_links", "_log", "_on_finished", "match", "receipts")
 
     def __init__(
         self,
         match: Match,
         epoch: int,
         clock: MatchClock,
-        standstills: Standstills,
         written: Sequence[bytes],
         on_finished: Callable[[], None],
     ) -> None:
         """`written` is the journal so far; `on_finished` is called when the match is over."""
         self.match = match
         """The match of the table; the table replaces both at once."""
-        self.links = SeatLinks(self, match.setup.match, len(match.setup.bots), epoch)
+        heads = [
+            play_messages.encode_head(match.setup.match, seat, epoch) for seat in range(len(match.setup.bots))
+        ]
+        self._links = [SeatLink(head) for head in heads]
         self._clock = clock
-        self._standstills = standstills
         self.receipts = Receipts(play_messages.receipt_key(match.setup.seed), written, match.position.seq)
         self._on_finished = on_finished
         self._ended: pb.MatchEnded | None = None
@@ -65,12 +76,12 @@ class SeatUpdates:
         """See `UpdateSource`."""
         told = self.match.update_for(Seat(seat), self._clock.now_ms)
         receipt = self.receipts.receipt_of(told.seen_seq)
-        item = play_messages.encode_update(self.links.links[seat].head, self.match.setup.game, told, receipt)
+        item = play_messages.encode_update(self._links[seat].head, self.match.setup.game, told, receipt)
         return item, told.prompt if told.to_act else 0
 
     def on_prompt_delivered(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
         """See `UpdateSource`."""
-        self._standstills.note_sent(prompt)
+        self._clock.note_sent(prompt)
         self.perform_effects(self.match.note_delivery(Seat(seat), prompt, self._clock.now_ms, allowance_ms))
 
     def on_round_trip(self, seat: int, allowance_ms: int) -> None:
@@ -79,13 +90,30 @@ class SeatUpdates:
 
     def drop_link(self, seat: int, outbox: Outbox) -> None:
         """Handles the loss of a bot's stream. The clock of the bot runs on, unless the loss was our fault."""
-        if self.links.unlink_seat(seat, outbox):
-            if self._standstills.broke_links():
-                self.match.await_return(Seat(seat), self._clock.now_ms)
-            else:
-                self._start_clock_of_absent(seat)
+        link = self._links[seat]
+        if link.outbox is not outbox:  # the bot sits there through another stream
+            return
+        link.outbox = None
+        if self._clock.broke_links():
+            self.match.await_return(Seat(seat), self._clock.now_ms)
+        else:
+            self._start_clock_of_absent(seat)
 
     # Called by the table
+
+    def is_linked_by(self, seat: int, outbox: Outbox) -> bool:
+        """Whether the seat's bot sits there through this stream."""
+        return self._links[seat].outbox is outbox
+
+    def link_seat(self, seat: int, outbox: Outbox, every_change: bool) -> None:
+        """Links the seat to this stream, in place of any other."""
+        link = self._links[seat]
+        link.outbox, link.every_change = outbox, every_change
+        outbox.seats[self, seat] = None
+
+    def seats_without_link(self) -> Iterator[int]:
+        """Lists the seats without a stream."""
+        return (seat for seat, link in enumerate(self._links) if link.outbox is None)
 
     def perform_effects(self, effects: list[Effect]) -> None:
         """Performs effects in their order. The most frequent ones come first; `isinstance` is quicker than patterns."""
@@ -100,55 +128,134 @@ class SeatUpdates:
                 self._log.debug("move_rejected", seat=effect.seat, reason=str(effect.reason))
                 self.send_rejection(effect.seat, effect.request_id, str(effect.reason), effect.message)
             elif isinstance(effect, ShowChange):
-                self.links.show_change(effect.seats)
+                self._show_change(effect.seats)
             elif isinstance(effect, EndMatch):
                 self._clock.stop_timer()
                 self._on_finished()
 
     def show_view(self, seat: int) -> None:
         """Shows the seat its view at once. The clock of a seat that is not connected starts without it."""
-        if not self.links.mark_view_due(seat):
+        outbox = self._links[seat].outbox
+        if outbox is None:
             self._start_clock_of_absent(seat)
+        else:
+            outbox.mark_view_due(self, seat, at_once=True)
 
     def show_news(self, before: Position) -> None:
         """Shows every change to the bots that want it, except rejections of other seats: a view without a
         change would reveal them.
         """
-        for seat in self.links.seats_shown_every_change():
-            is_news = self.match.position.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat))
-            if is_news:
-                self.links.show_change([seat])
+        after = self.match.position
+        for number, link in enumerate(self._links):
+            seat = Seat(number)
+            if link.every_change and link.outbox and after.seen_seq(seat) > before.seen_seq(seat):
+                link.outbox.mark_view_due(self, seat, at_once=False)
+
+    def _show_change(self, seats: Iterable[int]) -> None:
+        """Has a change shown to those of these seats whose bots want every change."""
+        for seat in seats:
+            link = self._links[seat]
+            if link.every_change and link.outbox:
+                link.outbox.mark_view_due(self, seat, at_once=False)
 
     def send_rejection(self, seat: int, request_id: str, reason: str, message: str) -> None:
         """Tells the seat at once that its request was rejected."""
-        self.links.send_rejection(seat, request_id, reason, message)
+        link = self._links[seat]
+        if link.outbox:
+            item = play_messages.encode_rejected(link.head, request_id, reason, message)
+            link.outbox.add_answer(item, at_once=True)
+
+    def _send_acceptance(self, it: AcceptMove) -> None:
+        """Tells the seat, with its next message, that its move was accepted."""
+        link = self._links[it.seat]
+        if link.outbox:
+            receipt = self.receipts.receipt_of(self.match.position.seen_seq(it.seat))
+            item = play_messages.encode_accepted(link.head, it.request_id, it.charged_ms, receipt)
+            link.outbox.add_answer(item, at_once=False)
 
     def announce_end(self, end: pb.MatchEnded) -> None:
         """Tells all bots that sit here, or will, that the match is over. A second call does nothing."""
         if self._ended:
             return
         self._ended = end
-        for seat in range(len(self.links.links)):
+        for seat in range(len(self._links)):
             self.repeat_end(seat)
 
     def repeat_end(self, seat: int) -> bool:
         """Tells a seat that was linked again that the match is over; returns False if that is not announced yet."""
         if self._ended is None:
             return False
-        self.links.send_end(seat, self._ended, self.receipts.receipt_of(self.match.position.seq))
+        link = self._links[seat]
+        if link.outbox:
+            receipt = self.receipts.receipt_of(self.match.position.seq)
+            item = play_messages.encode_ended(link.head, self._ended, receipt)
+            link.outbox.add_match_end(self, seat, item)
         return True
 
     def forget_seats(self) -> None:
         """Unlinks all streams; messages that are due are still sent if the end was announced."""
-        self.links.forget_seats(may_show=self._ended is not None)
-
-    def _send_acceptance(self, it: AcceptMove) -> None:
-        seen_seq = self.match.position.seen_seq(it.seat)
-        receipt = self.receipts.receipt_of(seen_seq)
-        self.links.send_acceptance(it.seat, it.request_id, it.charged_ms, receipt)
+        for seat, link in enumerate(self._links):
+            if link.outbox:
+                link.outbox.forget_seat(self, seat, may_show=self._ended is not None)
 
     def _start_clock_of_absent(self, seat: int) -> None:
         """Starts the clock of a seat that is not connected as soon as its prompt is open."""
         prompt = self.match.position.prompt
         if prompt and seat in prompt.seats:
             self.on_prompt_delivered(seat, prompt.number, 0)
+
+
+class Receipts:
+    """The receipts of one match, as one owner has them: they prove that its journal has lost entries that a bot was told of.
+
+    Each entry has a mark: a keyed hash of the entry and of all earlier entries that every seat may know of. A
+    receipt is the mark of the last entry that a seat may know of, with a seal that requires the match's key. So a
+    receipt with a valid seal, whose mark is not in the journal, belongs to an entry that once existed. The number
+    of the entry would prove less: lost entries are replaced by others, at least by the one about the takeover.
+    """
+
+    __slots__ = ("_behind", "_key", "_last", "_marks", "_public")
+
+    def __init__(self, key: bytes, journal: Iterable[bytes] = (), seq: int = 0) -> None:
+        self._key = key
+        self._marks = bytearray(MARK_BYTES)
+        """All marks, one after the other; the first one belongs to no entry."""
+        self._public = bytes(MARK_BYTES)
+        """The mark of the last entry that every seat may know of."""
+        for entry in journal:
+            self.add_entry(entry)
+        self._behind = max(0, seq + 1 - len(self._marks) // MARK_BYTES)
+        """The number of entries up to `seq` that are not known: 0, unless the receipts begin in the middle of a match."""
+        self._last = (-1, b"")
+        """The entry and the bytes of the last receipt, because several seats need the receipt of the same move."""
+
+    def add_entry(self, entry: bytes) -> None:
+        """Adds the next entry of the journal."""
+        mark = blake2b(self._public + entry, key=self._key, digest_size=MARK_BYTES).digest()
+        self._marks += mark
+        if _REJECTED_ENTRY not in entry:
+            self._public = mark
+
+    def receipt_of(self, seq: int) -> bytes:
+        """Returns a proof that entry `seq` was in the journal. It reveals nothing else, not even the number."""
+        if self._last[0] != seq:
+            at = max(0, seq - self._behind) * MARK_BYTES
+            mark = bytes(self._marks[at : at + MARK_BYTES])
+            self._last = (seq, mark + self._seal_mark(mark))
+        return self._last[1]
+
+    def prove_loss(self, receipt: bytes) -> bool:
+        """Whether the receipt is of an entry that is not in the journal (any more); False for a receipt with a
+        wrong seal.
+        """
+        mark, seal = receipt[:MARK_BYTES], receipt[MARK_BYTES:]
+        return hmac.compare_digest(seal, self._seal_mark(mark)) and not self._has_mark(mark)
+
+    def _seal_mark(self, mark: bytes) -> bytes:
+        return blake2b(mark, key=self._key, digest_size=SEAL_BYTES, person=b"seal").digest()
+
+    def _has_mark(self, mark: bytes) -> bool:
+        at = self._marks.rfind(mark)
+        while at > 0 and at % MARK_BYTES:
+            at = self._marks.rfind(mark, 0, at + MARK_BYTES - 1)
+        return at >= 0

@@ -1,52 +1,58 @@
 """One match at this referee: the shell around `Match`.
 
-A table is an actor without a task of its own. Its commands go through one queue (`command_queue.py`), so
-nothing is sent before the journal has it. All methods are called in the event loop, and none of them waits.
+A table is an actor without a task of its own. Its commands run one after the other, and no effect of a command is shown
+before the journal has it. All methods are called in the event loop, and none of them waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Protocol, TypeAlias
 
 import structlog
 
-from seatwise_referee.effects import Effect
+from seatwise_referee.effects import Effect, WriteEntry
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
-from seatwise_server.play.command_queue import MOST_WAITING_COMMANDS, Command, CommandQueue, MatchJournal
-from seatwise_server.play.lag import EventLoopLag
-from seatwise_server.play.match_clock import MatchClock
+from seatwise_server.counts import COUNTS
+from seatwise_server.play.match_clock import EventLoopLag, MatchClock, TransportLag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.seat_updates import SeatUpdates
-from seatwise_server.play.standstills import Standstills, note_standstill
 from seatwise_server.play.step_marker import STEP_MARKER
-from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.store.group_commit.writer import AppendResult
+
+MOST_WAITING_COMMANDS = 8
+"""The most commands of one seat that may wait."""
+
+Command: TypeAlias = Callable[[int], list[Effect]]
+"""A command for a match. It takes the match's time, in milliseconds, and returns the effects."""
 
 log = structlog.get_logger()
 
 
-class TableEvents(NamedTuple):
-    """The reports of a table to its referee."""
+class MatchJournal(Protocol):
+    """The journal that entries are appended to; see `Flusher`."""
 
-    on_end: Callable[[Table], None]
-    """The last entry is in the journal, or the match is not ours any more."""
-    on_deal: Callable[[Table], None]
-    on_sit: Callable[[Table, int], None] | None
+    @property
+    def healthy(self) -> bool:
+        """Whether the store answers."""
+        ...
 
-    def report_set_up(self, table: Table, before: Position) -> None:
-        """Reports each seat that was taken since `before`, once, and that the cards are dealt."""
-        position = table.match.position
-        if self.on_sit:
-            for seat, own in enumerate(position.seats):
-                if own.has_sat and not before.seats[seat].has_sat:
-                    self.on_sit(table, seat)
-        if position.state is not None:
-            self.on_deal(table)
+    def append_entries(
+        self,
+        match: str,
+        epoch: int,
+        owner: str,
+        first_seq: int,
+        entries: list[bytes],
+        done: Callable[[AppendResult], None],
+    ) -> None:
+        """Queues the entries; `done` is called once, in the event loop."""
+        ...
 
 
 class Table:
@@ -65,6 +71,7 @@ class Table:
         on_sit: Callable[[Table, int], None] | None = None,
         transport: TransportLag | None = None,
     ) -> None:
+        """`on_end` is called when the last entry is in the journal, or the match is not ours any more."""
         self.match = match
         self.name = match.setup.match
         self.epoch = epoch
@@ -76,14 +83,21 @@ class Table:
         """Whether Redis has forgotten, in a failover, that this referee owns the match."""
         self._is_stopping = False
         """Whether it accepts no more commands, and only waits for the journal's last answer."""
-        self._events = TableEvents(on_end, on_deal, on_sit)
-        self._clock = MatchClock(match.position.at_ms, self._on_timer)
-        self._standstills = Standstills(self._clock, lag, transport)
-        self.updates = SeatUpdates(
-            match, epoch, self._clock, self._standstills, written, lambda: on_end(self)
-        )
+        self._on_end, self._on_deal, self._on_sit = on_end, on_deal, on_sit
+        self._clock = MatchClock(match.position.at_ms, self._on_timer, lag, transport)
+        self.updates = SeatUpdates(match, epoch, self._clock, written, lambda: on_end(self))
         """The messages to its seats."""
-        self._queue = CommandQueue(self, journal, len(match.setup.bots))
+        self._journal = journal
+        self._commands: list[tuple[int | None, Command, float]] = []
+        """Those that wait. A list, because it is mostly empty: an empty deque takes 760 bytes, and there are many tables."""
+        self._waiting = [0] * len(match.setup.bots)
+        """The number of commands that wait, for each seat."""
+        self._held: list[Effect] | None = None
+        """The effects that wait for the journal's answer; None if nothing was appended."""
+        self._entries: list[bytes] = []
+        """The entries that were appended last."""
+        self._asked_s = 0.0
+        """The time of that append, on the clock of the loop."""
         self._log = log.bind(match=self.name, epoch=epoch)
 
     # Called for bots
@@ -95,7 +109,7 @@ class Table:
 
     def sits_through(self, seat: int, outbox: Outbox) -> bool:
         """Whether the seat's bot sits there through this stream."""
-        return self.updates.links.is_linked_by(seat, outbox)
+        return self.updates.is_linked_by(seat, outbox)
 
     def sit_down(
         self, seat: int, nonce: bytes, every_change: bool, outbox: Outbox, at: float, receipt: bytes = b""
@@ -104,26 +118,26 @@ class Table:
         if receipt and self.updates.receipts.prove_loss(receipt):
             self._log.error("journal_lost", seat=seat, seq=self.match.position.seq)
             self.void_match(VoidReason.JOURNAL_LOST)
-        self.updates.links.link_seat(seat, outbox, every_change)
+        self.updates.link_seat(seat, outbox, every_change)
         if self.updates.repeat_end(seat):
             return
         if self.match.position.seats[seat].has_sat:
             self.updates.perform_effects(self.match.note_return(Seat(seat), self._clock.ms_at(at)))
             self.updates.show_view(seat)
         elif self._has_room(seat, ""):
-            self._queue.add_command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
+            self._add_command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
 
     def submit_move(self, seat: int, prompt: int, request_id: str, move: Any, at: float) -> None:
         """Queues the answer of a bot to a prompt; `at` is when the answer came."""
         if self._has_room(seat, request_id):
-            self._queue.add_command(
+            self._add_command(
                 seat, lambda now: self.match.submit_move(Seat(seat), prompt, request_id, move, now), at
             )
 
     def resign_seat(self, seat: int, at: float) -> None:
         """Queues the resignation of a seat."""
         if self._has_room(seat, ""):
-            self._queue.add_command(seat, lambda now: self.match.resign(Seat(seat), now), at)
+            self._add_command(seat, lambda now: self.match.resign(Seat(seat), now), at)
 
     def ms_to_answer(self, seat: int, prompt: int, at: float) -> int | None:
         """Returns how long the seat took for its first answer to this prompt; None for a later answer."""
@@ -134,14 +148,14 @@ class Table:
     def start_clocks(self) -> None:
         """Starts the clocks; after a takeover an entry in the journal comes first."""
         if self.match.is_over:
-            self._events.on_end(self)
+            self._on_end(self)
         elif self.epoch > 1:
             self._add_own_command(self._take_over_effects)
         else:
             self._clock.let_time_pass()
 
     def _take_over_effects(self, now: int) -> list[Effect]:
-        away = [Seat(seat) for seat in self.updates.links.seats_without_link()]
+        away = [Seat(seat) for seat in self.updates.seats_without_link()]
         return self.match.take_over(self.epoch, now, away)
 
     @property
@@ -157,7 +171,7 @@ class Table:
 
     def wait_for_absent(self, ms: int) -> None:
         """Notes that in the last `ms` no bot could connect here. Those that are not connected have a set-up time to return."""
-        absent = [Seat(seat) for seat in self.updates.links.seats_without_link()]
+        absent = [Seat(seat) for seat in self.updates.seats_without_link()]
         if absent and not self.is_closed and not self.match.is_over:
             self._add_own_command(lambda now: self.match.note_no_room(absent, ms, now))
 
@@ -169,9 +183,11 @@ class Table:
         """Continues after an outage of the store, which is charged to no bot."""
         if self.is_closed or self._is_stopping:
             return
-        gap_ms = self._standstills.outage_ms(gap_s)
+        gap_ms = self._clock.outage_ms(gap_s)
         # Before the answers that came meanwhile, so that these are not late because of the outage.
-        self._queue.put_first(lambda now: note_standstill(self.match, gap_ms, "STORE", now))
+        resume: Command = lambda now: self.match.note_standstill(min(gap_ms, now), "STORE", now)  # noqa: E731
+        self._commands.insert(0, (None, resume, self._clock.now))
+        self._run_commands()
         self._clock.let_time_pass()
 
     def lose_ownership(self, answer: AppendResult) -> None:
@@ -179,19 +195,20 @@ class Table:
         self._log.warning("match_ownership_lost", answer=answer.name)
         self.is_fenced, self.is_forgotten = True, answer is AppendResult.LOST
         self.close_table()
-        self._events.on_end(self)
+        self._on_end(self)
 
     def stop_accepting(self) -> None:
         """Accepts no more commands, and closes the table as soon as the journal has answered."""
         self._is_stopping = True
-        self._queue.close_queue()
-        if not self._queue.is_writing:
+        self._commands.clear()
+        if self._held is None:
             self.close_table()
 
     def close_table(self) -> None:
         """Closes the table: from now on it does nothing."""
         self.is_closed = True
-        self._queue.forget_journal()
+        self._commands.clear()
+        self._held = None
         self._clock.stop_timer()
         self.updates.forget_seats()
 
@@ -199,20 +216,42 @@ class Table:
 
     def _has_room(self, seat: int, request_id: str) -> bool:
         """Whether one more command of this seat may wait; if not, rejects it."""
-        if self._queue.has_room(seat):
+        if self._waiting[seat] < MOST_WAITING_COMMANDS:
             return True
         message = f"more than {MOST_WAITING_COMMANDS} requests of this seat are waiting"
         self.updates.send_rejection(seat, request_id, "TOO_MANY", message)
         return False
 
-    # Called by the queue of commands
+    def _add_command(self, seat: int | None, command: Command, at: float) -> None:
+        """Adds a command of a seat, or of the server itself, that came at `at`, and runs what can be run."""
+        if not (self.is_closed or self._is_stopping):
+            if seat is not None:
+                self._waiting[seat] += 1
+            self._commands.append((seat, command, at))
+            self._run_commands()
 
-    def decide(self, command: Command, at: float) -> list[Effect]:
+    def _add_own_command(self, command: Command) -> None:
+        self._add_command(None, command, self._clock.now)
+
+    def _on_timer(self) -> None:
+        """Lets time pass in the match. While the store is away no time runs out: `resume_after_gap` comes first."""
+        if not self.is_closed and self._held is None:
+            self._add_own_command(lambda now: self.match.tick(now))
+
+    def _run_commands(self) -> None:
+        """Runs one command after the other. While the journal has not answered, or the store is away, they wait."""
+        while self._commands and self._held is None and self._journal.healthy:
+            seat, command, at = self._commands.pop(0)
+            if seat is not None:
+                self._waiting[seat] -= 1
+            self._append_effects(self._decide(command, at))
+
+    def _decide(self, command: Command, at: float) -> list[Effect]:
         """Returns the effects of a command. An internal error voids this match, and affects no other."""
         now = self._clock.ms_at(at)
         try:
             # entries of their own, before the command that came meanwhile
-            stalls = self._standstills.find_effects(self.match)
+            stalls = self._clock.find_standstills(self.match)
             effects = (
                 STEP_MARKER.run_step(self.name, lambda: command(now)) if STEP_MARKER.is_on else command(now)
             )
@@ -230,28 +269,52 @@ class Table:
         self.match = self.updates.match = Match(self.match.setup, self.match.position)
         return self.match.void_match(reason, now)
 
-    def on_kept(self, effects: list[Effect], entries: Sequence[bytes]) -> None:
+    def _append_effects(self, effects: list[Effect]) -> None:
+        """Has the entries among the effects journaled; without any, the effects are performed at once."""
+        entries = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
+        if not entries:
+            self.updates.perform_effects(effects)
+            return
+        self._held, self._asked_s = effects, self._clock.now
+        self._entries = data = [encode_entry(entry) for entry in entries]
+        self._journal.append_entries(
+            self.name, self.epoch, self.owner, entries[0].seq, data, self._on_appended
+        )
+
+    def _on_appended(self, answer: AppendResult) -> None:
+        """Handles the journal's answer: only now may the effects be shown."""
+        effects, self._held = self._held, None
+        if effects is None:
+            return
+        if not answer.is_kept:
+            self.lose_ownership(answer)
+            return
+        for effect in effects:
+            if isinstance(effect, WriteEntry):
+                COUNTS.count_entry(effect.entry)
+        COUNTS.count_append(self._clock.now - self._asked_s)
+        self._show_effects(effects)
+        self._run_commands()
+
+    def _show_effects(self, effects: list[Effect]) -> None:
         """Performs the effects of entries that the journal has, and shows what they have changed."""
-        for entry in entries:
+        for entry in self._entries:
             self.updates.receipts.add_entry(entry)
         before = self.match.position
         wake = self.match.confirm_entries(self._clock.now_ms)
         self.updates.perform_effects([*effects, *wake])
         if before.state is None:
-            self._events.report_set_up(self, before)
+            self._report_set_up(before)
         self.updates.show_news(before)
         if self._is_stopping and not self.match.is_over:
             self.close_table()
 
-    def perform_effects(self, effects: list[Effect]) -> None:
-        """Performs effects, in their order."""
-        self.updates.perform_effects(effects)
-
-    def _add_own_command(self, command: Command) -> None:
-        """Queues a command of the server itself."""
-        self._queue.add_command(None, command, self._clock.now)
-
-    def _on_timer(self) -> None:
-        """Lets time pass in the match. While the store is away no time runs out: `resume_after_gap` comes first."""
-        if not self.is_closed and not self._queue.is_writing:
-            self._add_own_command(lambda now: self.match.tick(now))
+    def _report_set_up(self, before: Position) -> None:
+        """Reports each seat that was taken since `before`, once, and that the cards are dealt."""
+        position = self.match.position
+        if self._on_sit:
+            for seat, own in enumerate(position.seats):
+                if own.has_sat and not before.seats[seat].has_sat:
+                    self._on_sit(self, seat)
+        if position.state is not None:
+            self._on_deal(self)

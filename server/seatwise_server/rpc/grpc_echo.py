@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 import grpc
 import structlog
 
-from seatwise_server.play.transport_lag import ECHO_BEAT_S, TransportLag
+from seatwise_server.play.match_clock import ECHO_BEAT_S, TransportLag
 
 ECHO_RETRY_S = 1.0
 """The pause after a connection of the echo was lost."""

@@ -9,8 +9,8 @@ from functools import partial
 import grpc
 
 from seatwise_server.kernel_round_trips import IS_MEASURED_HERE, PeerConnections
-from seatwise_server.play import play_requests
-from seatwise_server.play.distance_meter import DistanceMeter
+from seatwise_server.play import inbound
+from seatwise_server.play.allowance import DistanceMeter
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.referee import Referee
 from seatwise_server.rpc.error_interceptor import Context, authorize_call
@@ -69,11 +69,11 @@ class PlayServicer:
         loop = asyncio.get_running_loop()
         async for raw in raws:
             at = loop.time()
-            for count, item in enumerate(play_requests.read_items(raw), start=1):
+            for count, item in enumerate(inbound.read_items(raw), start=1):
                 if stream.outbox.is_full:
                     await stream.outbox.wait_for_room()
                 if stream.is_ending:  # a late item must not undo one that came on a newer stream
                     return
                 self._referee.intake.dispatch_item(stream, item, at)
-                if count % play_requests.ITEMS_PER_TURN == 0:
+                if count % inbound.ITEMS_PER_TURN == 0:
                     await asyncio.sleep(0)

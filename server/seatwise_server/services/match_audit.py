@@ -20,8 +20,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.queue import CREATED
-from seatwise_server.play.delivery import logged_result_of
-from seatwise_server.play.result_messages import encode_match_ended
+from seatwise_server.play.delivery import encode_match_ended, logged_result_of
 from seatwise_server.services.request_fields import bad_page_token
 from seatwise_server.store import Store, now_ms
 from seatwise_server.store.match_filters import OVER, sets_of_state

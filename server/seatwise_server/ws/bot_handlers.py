@@ -12,7 +12,7 @@ from seatwise_server.counts import COUNTS
 from seatwise_server.kernel_round_trips import IS_MEASURED_HERE
 from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
-from seatwise_server.play.pushed_stream import PushedPlayStream
+from seatwise_server.play.play_stream import PushedPlayStream
 from seatwise_server.play.referee import Referee
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD

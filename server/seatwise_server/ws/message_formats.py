@@ -14,7 +14,7 @@ from seatwise.codec.json_values import holds_json_values, wrap_json_values
 from seatwise.v1 import lobby_service_pb2 as lobby_pb
 from seatwise.v1 import play_service_pb2 as play_pb
 from seatwise_server.json_writer import write_json
-from seatwise_server.play import play_requests
+from seatwise_server.play import inbound
 from seatwise_server.refusal import Refusal
 
 JSON_FORMAT = "seatwise.v1.json"
@@ -80,7 +80,7 @@ class ProtoMessages:
 
     def read_items(self, raw: bytes) -> Iterator[ReadItem]:
         """See `MessageFormat`."""
-        for item in play_requests.read_items(raw):
+        for item in inbound.read_items(raw):
             yield ReadItem(item)
 
     def read_attend_request(self, raw: bytes) -> lobby_pb.AttendRequest:

@@ -6,9 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 
-from seatwise_server.play.inbound import InboundItems
-from seatwise_server.play.play_requests import ITEMS_PER_TURN
-from seatwise_server.play.pushed_stream import PushedPlayStream
+from seatwise_server.play.inbound import ITEMS_PER_TURN, InboundItems
+from seatwise_server.play.play_stream import PushedPlayStream
 from seatwise_server.ws.bot_socket import UNSUPPORTED_DATA, BotSocket, SocketMessage
 from seatwise_server.ws.message_formats import ReadItem
 

@@ -20,7 +20,7 @@ from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.no_shows import MissedSeats, NoShowNotes, find_missed_seats
+from seatwise_server.play.no_shows import MissedSeats, find_missed_seats, note_no_shows
 from seatwise_server.store import Attendance, QueueEntry, SeatOf, Store, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.matches import WAITED_SINCE
@@ -434,7 +434,7 @@ async def test_a_no_show_counts_where_it_kept_another_bot_of_the_queue_waiting_t
     if queued:
         meta[WAITED_SINCE] = canonical_json({it.setup.bots[seat]: 5 for seat in queued})
     await seated(store, it, meta)
-    await NoShowNotes(store).note_absence(it.setup, MissedSeats(absent, is_excused))
+    await note_no_shows(store, it.setup, MissedSeats(absent, is_excused))
     assert sum([await missed(store, bot) for bot in it.setup.bots]) == counts
 
 

@@ -10,7 +10,7 @@ from harness import House
 from seatwise.kits.ugo.samples import RandomCard
 from seatwise.remote import run_async
 from seatwise_server.lobby import lobby
-from seatwise_server.play import stream_registry
+from seatwise_server.play import play_stream
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -69,7 +69,7 @@ async def test_a_bot_that_comes_back_to_a_full_house_takes_its_own_place(
         while bot.bot not in house.server.referee.streams:  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(0.01)
     monkeypatch.setattr(lobby, "MOST_PRESENT", 1)
-    monkeypatch.setattr(stream_registry, "MOST_STREAMS", 1)
+    monkeypatch.setattr(play_stream, "MOST_STREAMS", 1)
     if whose == "own":
         bot.play()
         await bot.attend()

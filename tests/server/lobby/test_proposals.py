@@ -25,8 +25,7 @@ from seatwise_server.lobby.queue import CREATED, QUEUES
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.match_names import new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.match_claims import MatchClaims
-from seatwise_server.play.takeover import UnownedMatch
+from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
 from seatwise_server.store import Attendance, Flusher, Job, OwnerLimits, Proposal, Store, keys, now_ms
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 

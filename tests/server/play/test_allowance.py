@@ -14,11 +14,12 @@ from seatwise_server.play.allowance import (
     ONE_IN_ANSWERS,
     UNPROVEN_CAP_MS,
     BotDistance,
+    DistanceMeter,
+    DistanceMeters,
     LeastRecent,
     QuickAnswers,
+    place_of,
 )
-from seatwise_server.play.bot_distances import BotDistances, place_of
-from seatwise_server.play.distance_meter import DistanceMeter, DistanceMeters
 
 ROUND_TRIPS = st.floats(0, 400)
 TIMES = st.floats(0, 4 * HISTORY_S)
@@ -147,7 +148,7 @@ def test_a_host_has_one_place_however_many_addresses_it_takes() -> None:
     assert place_of("2001:db8::1") == place_of("2001:db8::ffff:1%eth0") == "2001:db8::/64"
     assert place_of("2001:db8:1::1") != place_of("2001:db8::1")
     assert place_of("no address") == "no address"
-    distances = BotDistances()
-    one = distances.distance_of("a", "2001:db8::1")
-    assert distances.distance_of("a", "2001:db8::2") is one
-    assert distances.distance_of("b", "2001:db8::2") is not one
+    meters = DistanceMeters()
+    one = meters.meter_for("a", "2001:db8::1", None)._distance
+    assert meters.meter_for("a", "2001:db8::2", None)._distance is one
+    assert meters.meter_for("b", "2001:db8::2", None)._distance is not one

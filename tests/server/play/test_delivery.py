@@ -19,9 +19,8 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.counts import COUNTS
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
-from seatwise_server.play.match_claims import MatchClaims
+from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
 from seatwise_server.play.no_shows import ABSENT_BOTS, FaultWatch, MissedSeats
-from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import AppendResult, Attendance, Flusher, Job, SeatOf, Store, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.client import Argument, RedisClient

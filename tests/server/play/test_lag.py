@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from doubles.virtual import in_virtual_time, running
 
-from seatwise_server.play.lag import LAG_BEAT_S, LINK_BREAKING_S, STALL_BOUND_S, EventLoopLag
+from seatwise_server.play.match_clock import LAG_BEAT_S, LINK_BREAKING_S, STALL_BOUND_S, EventLoopLag
 
 
 def started() -> EventLoopLag:

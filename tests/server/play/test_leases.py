@@ -19,10 +19,15 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, TakenOver, canonical_json, encode_entry
 from seatwise_server.game_choice import ALL_KINDS
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.heartbeat import HeartbeatSender
-from seatwise_server.play.lease import Lease
-from seatwise_server.play.match_claims import MOST_DEATHS, MOST_DEATHS_IN_ALL, MatchClaims, UnknownFormat
-from seatwise_server.play.takeover import UnownedMatch, share_of
+from seatwise_server.play.lease import HeartbeatSender, Lease
+from seatwise_server.play.match_claims import (
+    MOST_DEATHS,
+    MOST_DEATHS_IN_ALL,
+    MatchClaims,
+    UnknownFormat,
+    UnownedMatch,
+    share_of,
+)
 from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.client import Argument, RedisClient

@@ -13,7 +13,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.journal import Rejected, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play import play_messages
-from seatwise_server.play.receipts import Receipts
+from seatwise_server.play.seat_updates import Receipts
 
 KEY = play_messages.receipt_key(SEED)
 

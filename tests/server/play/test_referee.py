@@ -13,10 +13,9 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, MatchEnd
-from seatwise_server.play.lag import EventLoopLag
-from seatwise_server.play.match_claims import MatchClaims
+from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
+from seatwise_server.play.match_clock import EventLoopLag
 from seatwise_server.play.referee import Referee, RefereeIdentity
-from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.journal import Journal
@@ -44,7 +43,7 @@ class Interrupted(Delivery):
 async def at_work(store: Store, flusher: Flusher) -> Referee:
     """A referee that may speak, and has one match."""
     referee = new_referee(store, flusher)
-    await referee.admission.open_match(await unowned(store))
+    await referee.open_match(await unowned(store))
     return referee
 
 
@@ -94,7 +93,7 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
     referee = await at_work(store, flusher)
     [(match, old)] = referee.tables.items()
     new = referee.tables[match] = type(old)(
-        old.match, 2, "a", old._queue._journal, old._standstills._lag, lambda _: None, lambda _: None
+        old.match, 2, "a", old._journal, old._clock._lag, lambda _: None, lambda _: None
     )
     referee.open_tables.release_table(old)
     assert (old.is_closed, new.is_closed, referee.tables) == (True, False, {match: new})
@@ -113,7 +112,7 @@ async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
         return owned
 
     monkeypatch.setattr(MatchClaims, "claim_match", claimed)
-    await referee.admission.open_match(found)
+    await referee.open_match(found)
     await wait_until_released(referee)
     meta = await store.matches.get_meta(match)
     assert meta is not None
@@ -127,11 +126,11 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
     monkeypatch.setattr(referee.lease, "holds", lambda: False)
     monkeypatch.setattr(Journal, "confirm_fence", gone)
     with pytest.raises(StoreUnavailable):
-        await referee.admission.open_match(found)
-    assert not referee.admission.has_match(found.job.match)
+        await referee.open_match(found)
+    assert not referee.has_match(found.job.match)
     monkeypatch.undo()
     fence = await store.journal.read_fence(found.job.match)
-    await referee.admission.open_match(found._replace(fence=fence))
+    await referee.open_match(found._replace(fence=fence))
     assert referee.ownership.owned_matches() == {found.job.match: 2}
     await referee.hand_over_matches()
 
@@ -145,12 +144,12 @@ async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_fr
 ) -> None:
     monkeypatch.setattr("seatwise_server.play.seat_offers.GIVE_BACK_S", 300.0)
     referee, found = new_referee(store, flusher), await unowned(store, format="seatwise.journal/99")
-    await referee.admission.open_match(found)
-    await referee.admission.open_match(found)
+    await referee.open_match(found)
+    await referee.open_match(found)
     assert (
-        referee.admission.has_match(found.job.match),
-        len(referee.admission._leaving),
-        referee.admission.open_matches,
+        referee.has_match(found.job.match),
+        len(referee._leaving),
+        referee.open_matches,
     ) == (True, 1, 0)
     async with asyncio.timeout(30):
         await referee.hand_over_matches()

@@ -13,11 +13,16 @@ from doubles.room import Link, PushedLink, Room
 from doubles.virtual import in_virtual_time, running, settle
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_server.play.distance_meter import DistanceMeters
+from seatwise_server.play.allowance import DistanceMeters
 from seatwise_server.play.outbox import MOST_ANSWERS
-from seatwise_server.play.play_stream import BLOCKED_S, MOST_OPEN_PINGS, PING_S, PlayStream
-from seatwise_server.play.pushed_stream import PushedPlayStream
-from seatwise_server.play.stream_registry import PlayStreams
+from seatwise_server.play.play_stream import (
+    BLOCKED_S,
+    MOST_OPEN_PINGS,
+    PING_S,
+    PlayStream,
+    PlayStreams,
+    PushedPlayStream,
+)
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.rpc.play_servicer import PlayServicer
 

@@ -16,7 +16,7 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
-from seatwise_server.play.lag import LINK_BREAKING_S, LINK_LOSS_NOTICED_S
+from seatwise_server.play.match_clock import LINK_BREAKING_S, LINK_LOSS_NOTICED_S
 from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import MOST_WAITING_COMMANDS, Table
 
@@ -228,7 +228,7 @@ async def test_sitting_down_a_thousand_times_at_once_is_too_many_too() -> None:
     for _ in range(1000):
         link.sit(0)
     await settle()
-    assert len(room.table._queue._commands) <= MOST_WAITING_COMMANDS
+    assert len(room.table._commands) <= MOST_WAITING_COMMANDS
     assert set(reasons(link.new("move_rejected"))) == {"TOO_MANY"}
     room.journal.release()
     await room.pass_ms(10)

@@ -70,7 +70,7 @@ class Evening:
         for link in self.links:
             if link:
                 assert len(link.stream.outbox._answers) < 2 * MOST_ANSWERS
-        assert len(self.room.table._queue._commands) <= self.seats * MOST_WAITING_COMMANDS + 8
+        assert len(self.room.table._commands) <= self.seats * MOST_WAITING_COMMANDS + 8
 
     def linked(self) -> list[tuple[int, Link]]:
         return [(seat, link) for seat, link in enumerate(self.links) if link]

@@ -12,9 +12,8 @@ from matches.one_race import SEVEN, fitting, race_setup
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Placement
-from seatwise_server.play.allowance import HANDLING_MS
-from seatwise_server.play.distance_meter import DistanceMeter
-from seatwise_server.play.lag import STALL_BOUND_S
+from seatwise_server.play.allowance import HANDLING_MS, DistanceMeter
+from seatwise_server.play.match_clock import STALL_BOUND_S
 from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import MOST_WAITING_COMMANDS
 
@@ -93,7 +92,7 @@ async def test_layouts_wait_in_the_inbox_like_any_command_and_more_than_eight_ar
     for number in range(MOST_WAITING_COMMANDS + 3):
         lay(room, links[0], 0, number % SEVEN, f"lay {number}")
     await room.pass_ms(5)
-    assert len(room.table._queue._commands) == MOST_WAITING_COMMANDS
+    assert len(room.table._commands) == MOST_WAITING_COMMANDS
     assert rejections(links[0]) == ["TOO_MANY"] * 3
     room.journal.release()
     await room.pass_ms(5)

@@ -17,9 +17,17 @@ from seatwise_referee.journal import encode_entry
 from seatwise_referee.verify import verify_line
 from seatwise_server.config import ROLES
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.play import transport_lag
-from seatwise_server.play.lag import LINK_BREAKING_S, LINK_LOSS_NOTICED_S, STALL_BOUND_S, EventLoopLag
-from seatwise_server.play.transport_lag import ECHO_BEAT_S, KEPT_S, LONGEST_BEHIND_S, TransportLag
+from seatwise_server.play import match_clock
+from seatwise_server.play.match_clock import (
+    ECHO_BEAT_S,
+    KEPT_S,
+    LINK_BREAKING_S,
+    LINK_LOSS_NOTICED_S,
+    LONGEST_BEHIND_S,
+    STALL_BOUND_S,
+    EventLoopLag,
+    TransportLag,
+)
 from seatwise_server.rpc import grpc_echo
 from seatwise_server.rpc.grpc_echo import GrpcEcho
 
@@ -291,7 +299,7 @@ async def test_the_first_match_after_a_pause_is_measured_from_its_beginning(
 async def test_a_lobby_knows_that_a_bot_was_lost_while_grpc_was_far_behind(
     monkeypatch: pytest.MonkeyPatch, redis_server: EmbeddedRedis, tmp_path: Path, roles: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(transport_lag, "LINK_BREAKING_S", 0.2)
+    monkeypatch.setattr(match_clock, "LINK_BREAKING_S", 0.2)
     monkeypatch.setattr(grpc_echo, "_echo", late_by(0.4))
     async with house_in(tmp_path, redis_url=redis_server.url, roles=frozenset(roles)) as house:
         assert house.server

@@ -59,7 +59,7 @@ def opened(room: Room) -> Lobbies:
     """The table is open, its seats are offered, and it is watched as a referee watches it."""
     lobbies = Lobbies()
     store: Any = SimpleNamespace(attendances=lobbies, no_shows=lobbies)
-    waiting = SeatOffers("me", "", store).wait_for_lobbies
+    waiting = SeatOffers("me", "", "", store, store).wait_for_lobbies
     room.table.start_clocks()
     tasks: list[asyncio.Task[None]] = []  # kept, or it might be forgotten by the loop
     running().call_later(LOBBY_LOOK_S, lambda: tasks.append(asyncio.create_task(waiting(room.table))))

@@ -39,9 +39,8 @@ from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.league.settings import Entrant
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.metrics import MetricsPage
-from seatwise_server.play.delivery import Delivery, end_of, logged_result_of
-from seatwise_server.play.match_logging import log_end
-from seatwise_server.play.result_messages import encode_ending
+from seatwise_server.play.delivery import Delivery, encode_ending, end_of, logged_result_of
+from seatwise_server.play.open_tables import log_end
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.api import new_operations

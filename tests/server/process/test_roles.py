@@ -19,7 +19,7 @@ from seatwise.errors import ServerFullError, from_rpc
 from seatwise.v1 import lobby_service_pb2
 from seatwise_server.cli import serve
 from seatwise_server.lobby import lobby
-from seatwise_server.play import stream_registry
+from seatwise_server.play import play_stream
 from seatwise_server.services import matches
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -178,7 +178,7 @@ async def test_when_tables_are_full_bots_wait_in_their_queue_and_know_their_plac
 @pytest.fixture
 def _full(monkeypatch):
     monkeypatch.setattr(lobby, "MOST_PRESENT", 0)
-    monkeypatch.setattr(stream_registry, "MOST_STREAMS", 0)
+    monkeypatch.setattr(play_stream, "MOST_STREAMS", 0)
     monkeypatch.setattr(matches, "MOST_WAITING", 0)
 
 

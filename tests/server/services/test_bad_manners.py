@@ -31,9 +31,9 @@ from harness import (
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
-from seatwise_server.play import play_stream, stream_registry
+from seatwise_server.play import play_stream
+from seatwise_server.play.inbound import ITEMS_PER_TURN
 from seatwise_server.play.outbox import MOST_ANSWERS
-from seatwise_server.play.play_requests import ITEMS_PER_TURN
 from seatwise_server.play.play_stream import PlayStream
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
@@ -171,7 +171,7 @@ async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(hou
 def impatience(monkeypatch):
     """A blocked write is noticed soon."""
     monkeypatch.setattr(play_stream, "BLOCKED_S", 0.4)
-    monkeypatch.setattr(stream_registry, "PING_S", 0.1)
+    monkeypatch.setattr(play_stream, "PING_S", 0.1)
 
 
 async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:

@@ -17,7 +17,7 @@ from harness import House, bystanders, dealt, item, message, plays_on, until
 from harness.websocket import JSON, PROTO, open_socket
 
 from seatwise.v1 import play_service_pb2
-from seatwise_server.play.play_requests import ITEMS_PER_TURN
+from seatwise_server.play.inbound import ITEMS_PER_TURN
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.ws import websocket_server
 from seatwise_server.ws.connection_quota import (
