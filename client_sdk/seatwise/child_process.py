@@ -33,8 +33,12 @@ LONGEST_LINE: Final = 2**16
 
 # The program that runs between fork and exec on Linux. A preexec_fn would run Python in a fork of a process full of threads.
 _DEATH_SIGNAL_PROGRAM: Final = """
-import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+import os, signal, sys
+try:
+    import ctypes
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+except (ImportError, MemoryError, OSError, AttributeError):
+    pass  # a system without it, or one that forbids what ctypes needs: the pipe is enough
 if os.getppid() != int(sys.argv[1]):
     sys.exit(1)
 os.execv(sys.argv[2], sys.argv[2:])

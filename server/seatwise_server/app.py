@@ -29,7 +29,7 @@ from seatwise_server.metrics import Depths, MetricsPage, serving_metrics
 from seatwise_server.play.match_clock import EventLoopLag
 from seatwise_server.play.no_shows import FaultWatch
 from seatwise_server.play.referee import Referee
-from seatwise_server.read_process import ReadProcess, ReadSettings
+from seatwise_server.read_process import ReadProcess
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_port import HttpPort, bind_port, take_http_port
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks, link_of_bots
@@ -193,11 +193,12 @@ class _Server:
     def _create_http(self, common: Common, port: HttpPort | None) -> None:
         """Creates the read process, which serves HTTP then, or the REST door of this process."""
         self._rest: RestDoor | None = None
+        config = self._config
         http = _with_guest_sockets(common, _with_lobby(common))
         if self._forwarder:
-            self._reads = ReadProcess(
-                self._read_settings(http), self._forwarder, port.socket if port else None
-            )
+            url = config.redis_url or self._embedded_url()
+            config = replace(config, redis_url=url, http=http)
+            self._reads = ReadProcess(config, self._forwarder, port.socket if port else None)
         elif http and port:
             self._rest = _new_rest_door(http, port, self._certificate, common.store)
 
@@ -350,32 +351,6 @@ class _Server:
         for role in self._roles:
             found |= role.gauges()
         return found
-
-    def _read_settings(self, http: HttpSettings | None) -> ReadSettings:
-        config = self._config
-        return ReadSettings(
-            redis_url=config.redis_url or self._embedded_url(),
-            data=str(config.data),
-            keep_records_s=config.keep_records_s,
-            allow_loss=config.allow_loss,
-            wait_replicas=config.wait_replicas,
-            gone_for_good_s=config.gone_for_good_s,
-            reads_per_second=config.reads_per_second,
-            anonymous_reads_per_second=config.anonymous_reads_per_second,
-            registration=config.registration,
-            oidc_issuer=config.oidc_issuer,
-            oidc_audience=config.oidc_audience,
-            owner_requests_per_minute=config.owner_requests_per_minute,
-            owner_matches_at_once=config.owner_matches_at_once,
-            owner_matches_a_day=config.owner_matches_a_day,
-            owner_watches=config.owner_watches,
-            tls=config.tls,
-            http=http,
-            decks=config.decks,
-            default_deck=config.default_deck,
-            spectators=config.spectators,
-            log_level=config.log_level,
-        )
 
     def _embedded_url(self) -> str:
         if self._embedded is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -19,6 +19,8 @@ import structlog
 from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise.kits.hosted.installed_games import UNLOADED_VARIABLE
 from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.config import Config
+from seatwise_server.game_choice import GameChoice
 from seatwise_server.memory import START_AGAIN
 from seatwise_server.play.step_marker import (
     GAME_FAULT_MARK,
@@ -47,11 +49,9 @@ log = structlog.get_logger()
 class HostedGuard:
     """Keeps one referee process for games from outside running."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], redis_url: str) -> None:
-        """`arguments` are those of `seatwise serve`; the address of Redis is in the environment."""
-        self._arguments = arguments
-        self._environment = environment
-        self._redis_url = redis_url
+    def __init__(self, config: Config) -> None:
+        """`config` is that of the referee, with the URL of Redis."""
+        self._config = config
         self._process: ChildProcess | None = None
         self._unloaded: list[str] = []
         """The entry points whose packages have stopped a process that imported them."""
@@ -65,7 +65,7 @@ class HostedGuard:
 
     async def run_guard(self) -> None:
         """Runs until cancelled. Then the process is stopped in order."""
-        client = new_client(self._redis_url)
+        client = new_client(self._config.redis_url)
         try:
             await run_repeatedly(lambda: self._run_once(Store.of(client)))
         finally:
@@ -77,9 +77,9 @@ class HostedGuard:
             told = {STEP_FILE_VARIABLE: str(note), UNLOADED_VARIABLE: "\n".join(self._unloaded)}
             try:
                 process = self._process = await ChildProcess.start(
-                    "seatwise", "serve", *self._arguments, stdout=DEVNULL, environment={**self._environment, **told},
-                    runs_others=True,
-                )  # fmt: skip
+                    "seatwise_server.serving", "hosted", stdout=DEVNULL, environment=told, runs_others=True
+                )
+                process.send_line(self._config.to_json())
             except OSError as error:
                 log.warning("hosted_referee_not_started", why=str(error))
                 return
@@ -109,6 +109,23 @@ class HostedGuard:
             return marked
         before, self._suspect = self._suspect, last
         return last if last == before else ""
+
+
+def hosted_config(config: Config, *, is_own: bool, max_memory: int) -> Config:
+    """Returns the configuration of the referee for games from outside: the same folder and certificate, and free ports.
+
+    Args:
+        config: The configuration of the server, with the URL of Redis.
+        is_own: Whether the operator has asked for this referee alone. Then it has the ports and the address.
+        max_memory: Its limit, in bytes.
+    """
+    if not is_own:
+        ws_port = None if config.ws_port is None else 0
+        config = replace(config, port=0, address="", ws_address="", ws_port=ws_port)
+    return replace(
+        config, roles=frozenset({"referee"}), games=GameChoice.HOSTED, max_memory=max_memory, http=None, health_port=None,
+        metrics_port=None, house_bots=False, has_read_process=False, process_name="",
+    )  # fmt: skip
 
 
 async def _kill_when_silent(process: ChildProcess, note: Path) -> None:

@@ -1,4 +1,4 @@
-"""The process that serves HTTP and reads without a token beside the matches: this module starts it, watches it and ends it.
+"""The process that serves HTTP and reads without a token beside the matches: a gateway at a UNIX socket, with a low priority.
 
 Without an HTTP port the process is started when the first such read arrives.
 """
@@ -6,62 +6,27 @@ Without an HTTP port the process is started when the first such read arrives.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from subprocess import PIPE
 from typing import Final, Protocol
 
 import structlog
 
-from seatwise.child_process import ORPHAN_END_S, ChildProcess, resident_bytes, run_repeatedly
+from seatwise.child_process import ORPHAN_END_S
 from seatwise_server.background_tasks import cancel_until_ended
-from seatwise_server.config import HttpSettings, SpectatorDelay
+from seatwise_server.config import Config
 from seatwise_server.counts import COUNTS
 from seatwise_server.embedded.folder import socket_path
-from seatwise_server.tls.tls_files import TlsFiles
-
-READY: Final = b"ready\n"
-"""The line that the process prints when it can answer."""
+from seatwise_server.supervisor import Facts, ProcessPlan, SupervisedProcess
 
 MOST_MEMORY_BYTES: Final = 512 * 2**20
-MEMORY_CHECK_S: Final = 1.0
-READS_START_S: Final = 30.0
-"""The time in which the process must be ready. It is doubled after each start that takes longer, because a machine on which every
-start was broken off would never serve a read."""
-LONGEST_READS_START_S: Final = 240.0
+READS_NICENESS: Final = 10
+"""The niceness of the process, so that matches have priority."""
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSettings:
-    """The settings of the process, as one line of JSON on its standard input."""
-
-    redis_url: str
-    data: str
-    keep_records_s: int
-    allow_loss: bool
-    wait_replicas: int
-    gone_for_good_s: float
-    reads_per_second: float
-    anonymous_reads_per_second: float
-    registration: str
-    oidc_issuer: str
-    oidc_audience: str
-    owner_requests_per_minute: float
-    owner_matches_at_once: int
-    owner_matches_a_day: int
-    owner_watches: int
-    tls: TlsFiles | None = None
-    http: HttpSettings | None = None
-    decks: tuple[str, ...] = ()
-    default_deck: str = ""
-    spectators: SpectatorDelay = SpectatorDelay.LIVE
-    log_level: str = "info"
 
 
 class Forwarder(Protocol):
@@ -81,21 +46,21 @@ class Forwarder(Protocol):
 
 
 class ReadProcess:
-    """Keeps the process running, and limits its memory."""
+    """Keeps the process running, and tells it whether this server is ready."""
 
-    def __init__(
-        self, settings: ReadSettings, forwarder: Forwarder, http_port: socket.socket | None = None
-    ) -> None:
-        """The process also serves HTTP if it is given a port, on which connections wait until it is there."""
-        self._settings = settings
+    def __init__(self, config: Config, forwarder: Forwarder, http_port: socket.socket | None = None) -> None:
+        """The process also serves HTTP if it is given a port, on which connections wait until it is there.
+
+        `config` is that of this server, with the URL of its Redis.
+        """
+        self._config = config
         self._http_port = http_port
-        self._is_ready = self._is_stopping = False
-        self._patience_s = READS_START_S
-        self.folder = Path(settings.data) / "reads"
+        self._is_ready = False
+        self.folder = config.data / "reads"
         """The folder of its socket."""
         self._forwarder = forwarder
         self._supervising: asyncio.Task[None] | None = None
-        self._process: ChildProcess | None = None
+        self._process: SupervisedProcess | None = None
         self.pid: int | None = None
         """The id of the process that answers now; None while there is none."""
 
@@ -105,92 +70,59 @@ class ReadProcess:
 
     async def stop(self) -> None:
         """Ends the process in order, and takes no more connections."""
-        self._is_stopping = True
         if self._http_port:
             self._http_port.close()
-        if self._process:
-            await self._process.stop(ORPHAN_END_S)
         if self._supervising:
             await cancel_until_ended([self._supervising])
+        if self._process:
+            await self._process.stop_process(ORPHAN_END_S)
+            await self._disconnect("")
 
     def report_ready(self, is_ready: bool) -> None:
         """Tells the process whether this server takes bots: /readyz says so."""
         if is_ready != self._is_ready:
             self._is_ready = is_ready
-            self._send_ready()
-
-    def _send_ready(self) -> None:
-        if self.pid and self._process:
-            self._process.send_line(self._is_ready)
+            if self.pid and self._process:
+                self._process.send_line(is_ready)
 
     async def _supervise(self) -> None:
         if not self._http_port:
             await self._forwarder.wait_until_wanted()
         path = _socket_in(self.folder)
         try:
-            await run_repeatedly(lambda: self._run_once(path))
+            self._process = SupervisedProcess(
+                self._plan(path), self._disconnect, self._connect, _count_refusals
+            )
+            await self._process.keep_running()
         finally:
             path.unlink(missing_ok=True)
 
-    async def _run_once(self, path: Path) -> None:
-        process = watching = None
-        try:
-            process = self._process = await ChildProcess.start(
-                "seatwise_server.read_server", stdout=PIPE,
-                pass_fds=(self._http_port.fileno(),) if self._http_port else (),
-            )  # fmt: skip
-            watching = asyncio.create_task(_watch_memory(process))
-            await self._connect_when_ready(process, path)
-            await _count_refusals_of(process)
-            code = await process.wait()
-            if not self._is_stopping:
-                log.warning("read_process_ended", code=code)
-        except OSError as error:  # e.g. no more processes or descriptors
-            log.warning("read_process_not_started", why=str(error))
-        finally:
-            self._process = self.pid = None
-            await cancel_until_ended([watching] if watching else [])
-            await asyncio.shield(self._forwarder.disconnect())
-            if process:
-                await process.stop(ORPHAN_END_S)
+    def _plan(self, path: Path) -> ProcessPlan:
+        descriptor = self._http_port.fileno() if self._http_port else None
+        http = self._config.http if descriptor is not None else None
+        config = replace(
+            self._config, roles=frozenset({"gateway"}), socket=path, http=http and replace(http, descriptor=descriptor),
+            has_read_process=False, ws_port=None, health_port=None, metrics_port=None, max_memory=MOST_MEMORY_BYTES,
+            niceness=READS_NICENESS,
+        )  # fmt: skip
+        return ProcessPlan("read_server", config, () if descriptor is None else (descriptor,))
 
-    async def _connect_when_ready(self, process: ChildProcess, path: Path) -> None:
-        told = {"socket": path, "http_port": self._http_port and self._http_port.fileno()}
-        process.send_line(told | asdict(self._settings))
-        if await self._read_first_line(process) == READY:
-            self._forwarder.connect(path)
-            self.pid = process.pid
-            self._send_ready()
-            log.info("read_process_started", pid=process.pid)
+    def _connect(self, _: Facts) -> None:
+        assert self._process
+        assert self._process.plan.config.socket
+        self._forwarder.connect(self._process.plan.config.socket)
+        self.pid = self._process.pid
+        self._process.send_line(self._is_ready)
+        log.info("read_process_started", pid=self.pid)
 
-    async def _read_first_line(self, process: ChildProcess) -> bytes:
-        """Raises TimeoutError if the process takes too long; the next one has twice the time."""
-        patience_s = self._patience_s
-        try:
-            line = await process.read_line(patience_s)
-        except TimeoutError:
-            self._patience_s = min(2 * patience_s, LONGEST_READS_START_S)
-            raise TimeoutError(f"it was not ready within {patience_s:.0f} s") from None
-        self._patience_s = READS_START_S
-        return line
+    async def _disconnect(self, _: str) -> None:
+        self.pid = None
+        await asyncio.shield(self._forwarder.disconnect())
 
 
-async def _count_refusals_of(process: ChildProcess) -> None:
-    """Adds the refusals of the process to those of this server, until its standard output ends. Each line has new ones."""
-    while line := await process.read_line():
-        with suppress(ValueError):  # a line that is no report, e.g. of a library
-            COUNTS.refusals.update(json.loads(line))
-
-
-async def _watch_memory(process: ChildProcess) -> None:
-    """Ends the process when it uses too much memory. The next one starts with little."""
-    while True:
-        await asyncio.sleep(MEMORY_CHECK_S)
-        size = resident_bytes(process.pid)
-        if size > MOST_MEMORY_BYTES:
-            log.warning("read_process_too_large", bytes=size)
-            process.terminate()
-            return
+def _count_refusals(refusals: Mapping[str, int]) -> None:
+    """Adds the refusals of the process to those of this server. Each line has new ones."""
+    COUNTS.refusals.update(refusals)
 
 
 def _socket_in(folder: Path) -> Path:

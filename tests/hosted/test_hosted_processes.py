@@ -19,6 +19,7 @@ from hosted.packages import install_package
 from seatwise.remote import run_async
 from seatwise.v1 import match_service_pb2
 from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_server.config import Config
 from seatwise_server.hosted_guard import HostedGuard
 from seatwise_server.play import step_marker
 from seatwise_server.play.step_marker import (
@@ -169,7 +170,7 @@ async def test_the_last_step_is_known_until_the_process_gives_a_sign_of_life(tmp
 
 
 async def test_a_match_after_whose_step_the_process_breaks_down_twice_in_a_row_is_at_fault() -> None:
-    guard = HostedGuard([], {}, "redis://127.0.0.1:1")
+    guard = HostedGuard(Config(redis_url="redis://127.0.0.1:1"))
     ends = [
         (1, "", "matches/a", ""),  # once proves nothing
         (-9, "", "matches/a", ""),  # killed from outside

@@ -34,6 +34,7 @@ COMMAND_HELP = {
     "games": "list the games that are installed here",
     "check-game": "check a game from outside, as its author should",
     "serve": "run a server",
+    "config": "show the settings of a server, and where they are from",
     "demo": "run a demonstration: a server, a ladder, four bots, verified records",
     "bots": "register, list and manage bots",
     "match": "create, list, show and watch the matches of a server",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ from harness.process import ServerProcess, until
 from harness.table import Admin
 
 from seatwise_server.cli import serve
-from seatwise_server.cli.serve_processes import pass_arguments_on, plan_processes, refuse_options
-from seatwise_server.config import ROLES
+from seatwise_server.config import ROLES, Config
+from seatwise_server.settings import ServeOptions
 from seatwise_server.store import Store, new_client
 
 LONG_S = 150.0
@@ -33,28 +33,29 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def parsed(*options: str) -> Namespace:
+def parsed(*options: str) -> ServeOptions:
     parser = ArgumentParser()
     serve.configure(parser)
-    return parser.parse_args(options)
+    return serve.options_from(parser.parse_args(options))
 
 
-def parsed_again(args: Namespace, **changes: object) -> Namespace:
-    return parsed(*pass_arguments_on(args, **changes))
+def planned(*options: str) -> list[Config]:
+    found = parsed(*options)
+    return [plan.config for plan in serve.plan_referees(found, serve.make_config(found))]
 
 
-def test_a_process_gets_the_options_of_the_command() -> None:
-    args = parsed(*OPTIONS)
-    assert serve.config_of(parsed_again(args)) == serve.config_of(args)
-    assert pass_arguments_on(parsed()) == []
+@pytest.mark.parametrize(
+    "options", [(), OPTIONS, ("--tls", "auto"), ("--role", "lobby", "--redis", "unix:///r")]
+)
+def test_a_child_is_told_the_configuration_as_it_is(options: tuple[str, ...]) -> None:
+    config = serve.make_config(parsed(*options))
+    assert Config.from_json(json.loads(json.dumps(config.to_json(), default=str))) == config
 
 
 def test_the_front_has_all_ports_and_the_referees_have_their_share() -> None:
-    args = parsed(*OPTIONS, "--referees", "3", "--referee-port", "8000", "--address", "https://a:1")
-    *referees, front = [
-        serve.config_of(parsed(*plan.arguments)) for plan in plan_processes(args, "unix:///x")
-    ]
-    whole = serve.config_of(args)
+    options = (*OPTIONS, "--referees", "3", "--referee-port", "8000", "--address", "https://a:1")
+    *referees, front = planned(*options)
+    whole = serve.make_config(parsed(*options))
     assert [each.address for each in referees] == ["https://a:8000", "https://a:8001", "https://a:8002"]
     assert front == replace(whole, roles=frozenset(ROLES) - {"referee"}, has_read_process=False)
     assert [(each.port, each.ws_port) for each in referees] == [(8000, 8003), (8001, 8004), (8002, 8005)]
@@ -63,26 +64,14 @@ def test_the_front_has_all_ports_and_the_referees_have_their_share() -> None:
 
 
 def test_referees_take_guests_from_the_pages_of_the_front() -> None:
-    plans = plan_processes(parsed("--referees", "2", "--guests", "5"), "unix:///x")
-    assert [serve.config_of(parsed(*plan.arguments)).guests for plan in plans] == [5, 5, 5]
+    assert [each.guests for each in planned("--referees", "2", "--guests", "5")] == [5, 5, 5]
 
 
 def test_referees_of_the_same_machine_share_its_memory_and_take_free_ports() -> None:
-    args = parsed("--referees", "3")
-    *referees, front = [
-        serve.config_of(parsed(*plan.arguments)) for plan in plan_processes(args, "unix:///x")
-    ]
+    *referees, front = planned("--referees", "3")
     assert {(each.port, each.ws_port) for each in referees} == {(0, 0)}
     assert front.max_memory == referees[0].max_memory
-    assert 3 * front.max_memory < serve.config_of(args).max_memory
-
-
-def test_the_address_of_redis_is_on_no_command_line() -> None:
-    for plan in plan_processes(
-        parsed("--referees", "1", "--redis", "redis://:secret@host"), "redis://:secret@host"
-    ):
-        assert "secret" not in " ".join(plan.arguments)
-        assert plan.environment == {"SEATWISE_REDIS": "redis://:secret@host"}
+    assert 3 * front.max_memory < serve.make_config(parsed("--referees", "3")).max_memory
 
 
 @pytest.mark.parametrize(
@@ -95,8 +84,9 @@ def test_the_address_of_redis_is_on_no_command_line() -> None:
     ],
 )
 def test_options_that_name_one_process_are_refused(options: tuple[str, ...], advice: str) -> None:
-    assert advice in refuse_options(parsed("--referees", "2", *options))
-    assert bool(refuse_options(parsed("--referees", "2", *options))) is bool(advice)
+    why = serve.refuse_referees(parsed("--referees", "2", *options))
+    assert advice in why
+    assert bool(why) is bool(advice)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -304,7 +304,7 @@ async def test_a_page_may_connect_to_all_referees_of_its_host(lobby: str, policy
 async def test_a_server_that_cannot_admit_guests_says_why(options: list[str], advice: str) -> None:
     parser = ArgumentParser()
     serve.configure(parser)
-    why = serve._refuse_guests(parser.parse_args(options))
+    why = serve._refuse_guests(serve.options_from(parser.parse_args(options)))
     assert why.endswith(advice)
     assert bool(why) is bool(advice)
 

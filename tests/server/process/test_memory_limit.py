@@ -13,8 +13,14 @@ from harness import REFEREE, fleet, server_process
 from seatwise.cli import main
 from seatwise.cli.arguments import parse_size
 from seatwise_server import memory
-from seatwise_server.cli.serve import START_AGAIN
-from seatwise_server.memory import LEAST_MEMORY, MEMORY_SHARE, MemoryLimitPassed, MemoryWatch, default_limit
+from seatwise_server.memory import (
+    LEAST_MEMORY,
+    MEMORY_SHARE,
+    START_AGAIN,
+    MemoryLimitPassed,
+    MemoryWatch,
+    default_limit,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from argparse import ArgumentParser
 
 import grpc
 import pytest
@@ -17,7 +16,6 @@ from harness.table import Table
 
 from seatwise.errors import ServerFullError, from_rpc
 from seatwise.v1 import lobby_service_pb2
-from seatwise_server.cli import serve
 from seatwise_server.lobby import lobby
 from seatwise_server.play import play_stream
 from seatwise_server.services import matches
@@ -104,15 +102,6 @@ async def test_a_single_role_needs_a_redis_that_others_can_reach():
     _, complained = await process.communicate()
     assert process.returncode == 2
     assert b"needs --redis URL" in complained
-
-
-async def test_the_redis_may_be_named_where_no_list_of_processes_shows_it(monkeypatch):
-    monkeypatch.setenv("SEATWISE_REDIS", "redis://:secret@db")
-    parser = ArgumentParser()
-    serve.configure(parser)
-    assert serve.config_of(parser.parse_args([])).redis_url == "redis://:secret@db"
-    assert serve.config_of(parser.parse_args(["--redis", "unix:///r"])).redis_url == "unix:///r"
-    assert "secret" not in parser.format_help()
 
 
 async def test_bots_at_two_lobbies_are_seated_together_and_once(ships, second_lobby):

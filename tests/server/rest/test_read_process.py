@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -19,11 +18,10 @@ import pytest_asyncio
 from harness import House, Wire, house_in, in_memory, server_process, until
 from harness.wire import SOON_S
 
-from seatwise.child_process import ChildProcess
 from seatwise.remote import run_async
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
-from seatwise_server import app, read_process
+from seatwise_server import app
 from seatwise_server.config import Config, HttpSettings
 from seatwise_server.counts import COUNTS
 from seatwise_server.read_process import ReadProcess
@@ -209,16 +207,10 @@ async def test_a_match_is_unharmed_by_callers_and_by_the_death_of_the_process(re
     assert refused <= {grpc.StatusCode.RESOURCE_EXHAUSTED}
 
 
-async def test_a_process_that_grows_too_large_is_replaced(
-    reading_house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process = process_of(reading_house)
-    before = await process_other_than(process)
-    with monkeypatch.context() as patch:
-        patch.setattr(read_process, "MOST_MEMORY_BYTES", 1)
-        await until(lambda: process.pid != before)
-    await process_other_than(process, before)
-    assert reading_house.logs.named("read_process_too_large")
+async def test_the_process_may_have_half_a_gibibyte_and_steps_back(reading_house: House) -> None:
+    """It is a gateway like any other: above its limit it ends itself, and is started again."""
+    told = process_of(reading_house)._plan(Path("socket")).config
+    assert (told.max_memory, told.niceness, told.roles) == (2**29, 10, {"gateway"})
 
 
 async def test_only_this_user_reaches_its_socket(reading_house: House) -> None:
@@ -390,24 +382,6 @@ async def test_no_more_reads_wait_for_the_process_than_it_may_have(reading_house
     refused = [each for each in answers if isinstance(each, grpc.aio.AioRpcError)]
     assert {each.code() for each in refused} <= {grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert len(answers) - len(refused) >= most
-
-
-async def test_a_start_that_takes_too_long_gives_the_next_twice_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A machine on which every start was broken off would never serve a read."""
-    monkeypatch.setattr(read_process, "READS_START_S", 0.01)
-    monkeypatch.setattr(read_process, "LONGEST_READS_START_S", 0.03)
-    output = asyncio.StreamReader()
-    child: Any = ChildProcess(SimpleNamespace(pid=0, stdout=output))  # type: ignore[arg-type]
-    process = ReadProcess(SimpleNamespace(data="nowhere"), SimpleNamespace())  # type: ignore[arg-type]
-    for patience_s in (0.01, 0.02, 0.03, 0.03):
-        assert process._patience_s == patience_s
-        with pytest.raises(TimeoutError, match="it was not ready within 0 s"):
-            await process._read_first_line(child)
-    output.feed_data(read_process.READY)
-    assert await process._read_first_line(child) == read_process.READY
-    assert process._patience_s == 0.01
 
 
 async def test_a_start_waits_for_the_port_of_a_server_that_was_killed() -> None:

@@ -277,5 +277,5 @@ async def test_all_processes_have_one_secret_of_pseudonyms(store: Store) -> None
 def test_an_issuer_that_cannot_be_is_refused_when_the_server_starts(options: list[str], says: str) -> None:
     parser = ArgumentParser()
     serve.configure(parser)
-    why = serve._refuse_issuer(parser.parse_args(options))
+    why = serve._refuse_issuer(serve.options_from(parser.parse_args(options)))
     assert (says in why) if says else why == ""
