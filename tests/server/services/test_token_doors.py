@@ -231,34 +231,6 @@ async def test_operators_see_when_the_token_of_a_bot_was_last_used_and_others_do
         assert shown.HasField("token_last_use_time") is is_shown
 
 
-@pytest.mark.parametrize(
-    ("holder", "scopes", "lifetime_s", "reason"),
-    [
-        ("", ["SCOPE_READ"], 0, "INVALID_ARGUMENT"),
-        ("a\nb", ["SCOPE_READ"], 0, "INVALID_ARGUMENT"),
-        ("x" * 81, ["SCOPE_READ"], 0, "INVALID_ARGUMENT"),
-        ("admin", ["SCOPE_READ"], 0, "INVALID_ARGUMENT"),
-        ("Joan", [], 0, "INVALID_ARGUMENT"),
-        ("Joan", ["SCOPE_UNSPECIFIED"], 0, "INVALID_ARGUMENT"),
-        ("Joan", ["SCOPE_READ", "SCOPE_PLAY"], 0, "INVALID_ARGUMENT"),
-        ("Joan", [99], 0, "INVALID_ARGUMENT"),
-        ("Joan", ["SCOPE_READ"], -1, "INVALID_ARGUMENT"),
-        ("Joan", ["SCOPE_READ"], 2**31 - 1, "INVALID_ARGUMENT"),
-        ("bots/none/versions/1", ["SCOPE_PLAY"], 0, "NOT_FOUND"),
-    ],
-)
-async def test_a_token_that_cannot_be_is_refused(doors, holder, scopes, lifetime_s, reason):
-    request = pb.CreateAccessTokenRequest(holder=holder, scopes=scopes, lifetime_s=lifetime_s)
-    call = doors.admin.raw("/seatwise.v1.AccessService/CreateAccessToken", request.SerializeToString())
-    assert (await refusal_of(call)).reason == reason
-
-
-async def test_a_bot_gets_no_scope_of_people(doors: House) -> None:
-    bot = await doors.bot()
-    refused = await refusal_of(create(doors, Access.OPERATE, bot.bot))
-    assert refused.reason == "INVALID_ARGUMENT"
-
-
 async def test_an_operator_creates_lists_rotates_and_revokes_tokens_in_the_terminal(doors: House) -> None:
     create_it = ("token", "create", "Joan of operations", "--scope", "read", "--scope", "register")
     [made] = await told(doors, *create_it, "--expires", "90d")
