@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from harness import (
@@ -119,14 +123,6 @@ async def test_a_seat_that_is_not_its_own_is_refused(house, action):
         await plays_on(house, table)
 
 
-async def test_a_bot_may_not_sit_on_the_seat_across_the_table(house):
-    async with dealt(house) as (table, asked, other):
-        thief = Chair(other.wire, table.name, asked.seat)
-        await thief.sit(other.stream)
-        assert await thief.rejected() == "NOT_YOUR_SEAT"
-        await plays_on(house, table)
-
-
 @pytest.mark.parametrize("match", ["matches/none", "", "nonsense", "x" * 5000, "bots/a/versions/1"], ids=len)
 async def test_a_match_that_does_not_exist_is_nobodys(house, match):
     stream = (await house.bot()).play()
@@ -154,31 +150,100 @@ async def test_a_second_stream_of_a_bot_replaces_the_first(house):
         await plays_on(house, table)
 
 
-async def test_a_stream_that_has_not_sat_down_may_not_move(house):
-    async with dealt(house) as (table, asked, _):
-        asked.stream = asked.wire.play()
-        await asked.move()
-        assert await asked.rejected() == "NOT_SEATED"
-        await asked.say(resign=play_service_pb2.Resign())
-        assert await asked.rejected() == "NOT_SEATED"
-        await asked.sit(asked.stream)
-        await asked.asked()
-        await plays_on(house, table)
-
-
 # Moves
 
 
-async def test_a_move_in_a_match_that_is_over_is_refused(house):
-    async with dealt(house) as (table, asked, _):
+CARD = ugo_pb2.Move(play=ugo_pb2.CARD_R0)
+OTHER_GAME = b"\x8a\x01\x00"
+"""Field 17 of a move, which no game has."""
+
+
+async def answer(seats: Any, move: ugo_pb2.Move | None = CARD, **fields: Any) -> None:
+    await seats.asked.submit(move, **fields)
+
+
+async def sit_elsewhere(seats: Any) -> None:
+    seats.asked = Chair(seats.other.wire, seats.table.name, seats.asked.seat)
+    await seats.asked.sit(seats.other.stream)
+
+
+async def move_unseated(seats: Any) -> None:
+    seats.asked.stream = seats.asked.wire.play()
+    await seats.asked.move()
+
+
+async def answer_after_the_end(seats: Any) -> None:
+    await seats.table.play_out()
+    await seats.asked.submit(CARD)
+
+
+async def answer_twice(seats: Any) -> None:
+    prompt = seats.asked.last.prompt
+    await seats.asked.move()
+    await seats.asked.expect("move_accepted")
+    await seats.asked.submit(CARD, prompt=prompt)
+
+
+async def answer_for_the_other(seats: Any) -> None:
+    prompt, seats.asked = seats.asked.last.prompt, seats.other
+    await seats.asked.submit(CARD, prompt)
+
+
+async def answer_late(seats: Any) -> None:
+    prompt = seats.asked.last.prompt
+    await seats.other.asked()
+    await seats.asked.submit(CARD, prompt)
+
+
+async def play_another_game(seats: Any) -> None:
+    body = submission(seats.asked.last.prompt, None).SerializeToString() + OTHER_GAME
+    head = item(seats.table.name, seats.asked.seat).SerializeToString()
+    await seats.asked.stream.send_raw(field_of(1, head + field_of(4, body)))
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Awaitable[None]], str]] = {
+    "the seat across the table": (sit_elsewhere, "NOT_YOUR_SEAT"),
+    "a stream that has not sat down": (move_unseated, "NOT_SEATED"),
+    "after the end": (answer_after_the_end, "MATCH_OVER"),
+    "a prompt that was answered": (answer_twice, "STALE"),
+    "a prompt of another": (answer_for_the_other, "NOT_ASKED"),
+    "another game": (play_another_game, "WRONG_GAME"),
+    "nothing": (lambda it: it.asked.say(), "MALFORMED"),
+    "a short nonce": (lambda it: it.asked.sit(it.asked.stream, nonce=bytes(31)), "MALFORMED"),
+    "a long nonce": (lambda it: it.asked.sit(it.asked.stream, nonce=bytes(100_000)), "MALFORMED"),
+    **{f"prompt {number}": (partial(answer, prompt=number), "STALE") for number in (-1, 0, 2, 2**31 - 1)},
+    **{f"move {number}": (partial(answer, move=move), "MALFORMED") for number, move in enumerate([
+        None, ugo_pb2.Move(), ugo_pb2.Move(play=ugo_pb2.CARD_UNSPECIFIED), ugo_pb2.Move(play=46), ugo_pb2.Move(play=-1),
+        ugo_pb2.Move(arrange=ugo_pb2.Arrange(cards=[0, 99])), ugo_pb2.Move(arrange=ugo_pb2.Arrange(cards=[1] * 10_000)),
+    ])},
+    **{f"request {text[:3]!r} of {len(text)}": (partial(answer, request_id=text), "MALFORMED") for text in (
+        "", "x" * 65, "x" * 100_000, "\x1b[2J",
+    )},
+}  # fmt: skip
+"""What a seat sends, and why it is refused. The seat may still play on."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_an_item_that_cannot_be_carried_out_is_refused_with_its_reason(house, name):
+    send, reason = REFUSED[name]
+    async with dealt(house) as (table, asked, other):
+        seats = SimpleNamespace(table=table, asked=asked, other=other)
+        await send(seats)
+        assert await seats.asked.rejected() == reason
+        assert len(seats.asked.rejections[-1].request_id) <= 64
+        if name == "a stream that has not sat down":
+            await asked.sit(asked.stream)
+            await asked.asked()
+        if reason != "MATCH_OVER":
+            await plays_on(house, table)
+
+
+async def test_an_answer_after_its_time_is_too_late(house):
+    async with dealt(house, **IMPATIENT) as (table, asked, other):
+        await answer_late(SimpleNamespace(asked=asked, other=other))
+        assert await asked.rejected() == "TOO_LATE"
         await table.play_out()
-        await asked.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0))
-        assert await asked.rejected() == "MATCH_OVER"
-        await house.admin.over(table.name)
-        await asked.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0))
-        assert await asked.rejected() == "MATCH_OVER"
-        await asked.say(resign=play_service_pb2.Resign())
-        assert await asked.rejected() == "MATCH_OVER"
+        await house.admin.record(table.name)
 
 
 async def test_a_seat_that_sits_down_after_the_end_is_told_the_end(house):
@@ -186,25 +251,8 @@ async def test_a_seat_that_sits_down_after_the_end_is_told_the_end(house):
         [told, _] = await table.play_out()
         await house.admin.over(table.name)
         await asked.sit()
-        assert await asked.expect("match_ended") == told
-
-
-@pytest.mark.parametrize("prompt", [-1, 0, 2, 2**31 - 1])
-async def test_an_answer_to_another_prompt_than_the_open_one_is_stale(house, prompt):
-    async with dealt(house) as (table, asked, _):
-        await asked.submit(legal_move(asked.last, asked.chance), prompt=prompt)
-        assert await asked.rejected() == "STALE"
-        await plays_on(house, table)
-
-
-async def test_an_answer_to_a_prompt_that_was_answered_is_stale(house):
-    async with dealt(house) as (table, asked, _):
-        prompt = asked.last.prompt
-        await asked.move()
-        await asked.expect("move_accepted")
-        await asked.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0), prompt=prompt)
-        assert await asked.rejected() == "STALE"
-        await plays_on(house, table)
+        again = await asked.expect("match_ended")
+        assert (again.result, again.seed) == (told.result, told.seed)
 
 
 async def test_a_repeat_of_a_request_is_answered_as_the_first_was(house):
@@ -214,13 +262,6 @@ async def test_a_repeat_of_a_request_is_answered_as_the_first_was(house):
         await asked.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0), prompt, request_id)
         again = await asked.expect("move_accepted")
         assert (again.request_id, again.charged_ms) == (first.request_id, first.charged_ms)
-        await plays_on(house, table)
-
-
-async def test_a_seat_that_is_not_asked_may_not_answer(house):
-    async with dealt(house) as (table, asked, other):
-        await other.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0), asked.last.prompt)
-        assert await other.rejected() == "NOT_ASKED"
         await plays_on(house, table)
 
 
@@ -294,16 +335,6 @@ async def test_too_many_illegal_moves_forfeit_the_seat_and_the_others_play_on(ho
         await house.admin.record(table.name)
 
 
-async def test_an_answer_after_its_time_is_too_late(house):
-    async with dealt(house, **IMPATIENT) as (table, asked, other):
-        prompt, move = asked.last.prompt, legal_move(asked.last, asked.chance)
-        await other.asked()
-        await asked.submit(move, prompt)
-        assert await asked.rejected() == "TOO_LATE"
-        await table.play_out()
-        await house.admin.record(table.name)
-
-
 async def test_a_resigned_seat_is_played_by_the_referee_and_asked_no_more(house):
     async with dealt(house, 3) as (table, asked, _):
         await asked.say(resign=play_service_pb2.Resign())
@@ -333,62 +364,6 @@ async def test_broken_items_are_answered_and_the_good_ones_among_them_count(hous
                 await asked.stream.receive()
             ).move_rejected.reason == play_service_pb2.MoveRejected.REASON_MALFORMED
         assert (await asked.stream.receive("matches/none", 3)).move_rejected
-        await plays_on(house, table)
-
-
-async def test_a_move_of_another_game_is_refused_by_name(house):
-    async with dealt(house) as (table, asked, _):
-        body = submission(asked.last.prompt, None).SerializeToString() + b"\x8a\x01\x00"  # field 17
-        head = item(table.name, asked.seat).SerializeToString()
-        await asked.stream.send_raw(field_of(1, head + field_of(4, body)))
-        assert await asked.rejected() == "WRONG_GAME"
-        await plays_on(house, table)
-
-
-def moves_without_sense(prompt: int) -> list[play_service_pb2.SubmitMove]:
-    return [
-        submission(prompt, None),
-        submission(prompt, ugo_pb2.Move()),
-        submission(prompt, ugo_pb2.Move(play=ugo_pb2.CARD_UNSPECIFIED)),
-        submission(prompt, ugo_pb2.Move(play=46)),
-        submission(prompt, ugo_pb2.Move(play=-1)),
-        submission(prompt, ugo_pb2.Move(arrange=ugo_pb2.Arrange(cards=[0, 99]))),
-        submission(prompt, ugo_pb2.Move(arrange=ugo_pb2.Arrange(cards=[1] * 10_000))),
-        submission(prompt, ugo_pb2.Move(play=1), ""),
-        submission(prompt, ugo_pb2.Move(play=1), "x" * 65),
-        submission(prompt, ugo_pb2.Move(play=1), "x" * 100_000),
-        submission(prompt, ugo_pb2.Move(play=1), "\x1b[2J"),
-    ]
-
-
-async def test_moves_without_sense_are_malformed_and_the_seat_may_still_answer(house):
-    async with dealt(house) as (table, asked, _):
-        for submit_move in moves_without_sense(asked.last.prompt):
-            await asked.say(submit_move=submit_move)
-            assert await asked.rejected() == "MALFORMED"
-            assert len(asked.rejections[-1].request_id) <= 64
-        await asked.say()
-        assert await asked.rejected() == "MALFORMED"
-        await plays_on(house, table)
-
-
-@pytest.mark.parametrize("length", [1, 31, 33, 100_000])
-async def test_a_nonce_of_another_length_than_32_bytes_is_malformed(house, length):
-    async with house.table(2) as table:
-        one, other = table.chairs
-        await one.sit(nonce=bytes(length))
-        assert await one.rejected() == "MALFORMED"
-        await one.sit(one.stream, nonce=b"")
-        await other.sit()
-        await plays_on(house, table)
-
-
-async def test_an_empty_message_and_bytes_of_nothing_change_nothing(house):
-    async with dealt(house) as (table, asked, _):
-        await asked.stream.send_raw(b"")
-        await asked.stream.send(play_service_pb2.PlayRequestItem())
-        rejected = (await asked.stream.receive()).move_rejected
-        assert rejected.reason == play_service_pb2.MoveRejected.REASON_MALFORMED
         await plays_on(house, table)
 
 

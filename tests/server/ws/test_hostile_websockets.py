@@ -13,7 +13,7 @@ from socket import SHUT_WR
 from typing import Any
 
 import pytest
-from harness import House, bystanders, dealt, item, message, plays_on, until
+from harness import House, bystanders, item, message, plays_on, until
 from harness.websocket import JSON, PROTO, open_socket
 
 from seatwise.v1 import play_service_pb2
@@ -321,16 +321,6 @@ async def test_a_message_in_parts_with_pings_between_them_is_whole(house: House)
             assert b"matches/none" in await socket.reader.readuntil(b"matches/none")
 
 
-async def test_noise_in_frames_is_answered_and_ends_nothing(house: House):
-    bot = await house.bot()
-    async with bystanders(house), upgraded(house, bot.token) as socket:
-        for size in (1, 10, 1000, 100_000):
-            socket.write(frame(BINARY, os.urandom(size)))
-        socket.write(frame(PING, b"still here"))
-        async with asyncio.timeout(5):
-            await socket.reader.readuntil(b"still here")
-
-
 # Floods
 
 
@@ -375,19 +365,6 @@ async def test_the_items_of_many_small_messages_are_taken_a_few_at_a_time(
         await until(lambda: taken.total() >= many)
     turns.cancel()
     assert max(taken.values()) <= ITEMS_PER_TURN + 8  # those of bystanders too
-
-
-async def test_a_flood_of_messages_keeps_nobody_waiting(house: House):
-    async with bystanders(house), dealt(house, free_ms={"card": 60_000, "arrange": 60_000}) as (table, _, _):
-        bot = await house.bot()
-        async with upgraded(house, bot.token) as raw:
-            for _ in range(50):
-                raw.write(frame(BINARY, PONG_ITEM) * 200)
-                await raw.writer.drain()
-            raw.write(frame(PING, b"still here"))
-            async with asyncio.timeout(20):
-                await raw.reader.readuntil(b"still here")
-        await plays_on(house, table)
 
 
 async def test_a_socket_whose_owner_is_not_known_is_read_no_further_than_its_first_messages(house: House):
