@@ -167,9 +167,11 @@ class StrengthsHere:
     def __init__(self, results: ResultLogs) -> None:
         self._results = results
 
-    async def fetch_strengths(self, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
+    async def fetch_strengths(
+        self, ladder: str, results: int, order: Sequence[str]
+    ) -> tuple[StrengthsByBot, float]:
         """See `StrengthClient`."""
-        return strengths_by_bot(await self._results.read_results(ladder, 0, results), order)
+        return strengths_by_bot(await self._results.read_results(ladder, 0, results), order), 0.0
 
     def kill_process(self) -> None:
         """There is none."""

@@ -40,7 +40,7 @@ DEMO_GUESTS = 8
 LONGEST_DEMO_S = 300.0
 POLL_S = 0.1
 BOTS_END_S = 10.0
-TABLE_S = 30.0
+TABLE_S = 120.0
 """Seconds to wait for the table: it follows the results within a second or two, unless the machine is busy."""
 
 

@@ -168,7 +168,10 @@ def _why_empty(name: str, results: int) -> str:
     """Return why the table is empty. It follows the results within seconds."""
     if results:
         return f"{name} has {results} results, and its first table is being computed: try again in a moment"
-    return f"No bot has played on {name} yet. Start one with: seatwise bot FILE.py:CLASS --queue {name}"
+    return (
+        f"No match on {name} is over yet; the table is computed within seconds of the first. "
+        f"Start a bot with: seatwise bot FILE.py:CLASS --queue {name}"
+    )
 
 
 def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:

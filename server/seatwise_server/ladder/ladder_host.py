@@ -24,7 +24,7 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import LADDER_CHECK_S, LADDER_LEASE_S
 
 REST_FACTOR = 10
-"""The pause after a table, as a multiple of the time that it took to compute."""
+"""The pause after a table, as a multiple of the CPU time that it took to compute."""
 LEAST_REST_S = 1.0
 HISTORY_CHECK_S = 60.0
 """The least time between two attempts to add a point to the history of a ladder."""
@@ -168,16 +168,16 @@ class LadderHost:
 
     async def _publish_table(self, hosted: HostedLadder) -> None:
         loop, state = asyncio.get_running_loop(), hosted.state
-        began, revision, results = loop.time(), state.revision, state.seq
+        revision, results, cpu_s = state.revision, state.seq, LEAST_REST_S
         rated = state.ratings.ranked_bots()
         off = {bot: each.reason for bot, each in state.off_reasons.items()}
         try:
             order = [bot for bot, _ in rated]
-            strengths = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)
+            strengths, cpu_s = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)
             rows = build_table(rated, strengths, off)
             await self._store.ladders.publish_table(hosted.ladder.name, results, encode_table(rows))
             await self._add_history_point(hosted, results, rows)
             hosted.published_revision = revision
         except (StoreUnavailable, StrengthsFailed) as failed:
             log.warning("ladder_table_not_published", ladder=hosted.ladder.name, why=str(failed))
-        hosted.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * (loop.time() - began))
+        hosted.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * cpu_s)

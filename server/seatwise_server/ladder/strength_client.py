@@ -31,8 +31,10 @@ class StrengthClient:
         """How many results the process has of each ladder."""
         self._one_at_a_time = asyncio.Lock()
 
-    async def fetch_strengths(self, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
-        """Return the strengths by the first `results` results of a ladder, for a table in this order.
+    async def fetch_strengths(
+        self, ladder: str, results: int, order: Sequence[str]
+    ) -> tuple[StrengthsByBot, float]:
+        """Return the strengths by the first `results` results of a ladder, for a table in this order, and their cost in CPU seconds.
 
         Raises `StrengthsFailed` if the process fails, and `StoreUnavailable`.
         """
@@ -65,7 +67,7 @@ class StrengthClient:
 
     async def _request_strengths(
         self, process: ChildProcess, ladder: str, results: int, order: Sequence[str]
-    ) -> StrengthsByBot:
+    ) -> tuple[StrengthsByBot, float]:
         if self._results_sent.get(ladder, 0) > results:
             self._results_sent[ladder] = 0  # the store has lost some results; send all of them again
         while (after := self._results_sent.get(ladder, 0)) < results:
@@ -78,8 +80,8 @@ class StrengthClient:
             await process.drain()
             self._results_sent[ladder] = after + len(some)
         process.send_line({"ladder": ladder, "order": list(order)})
-        answer: StrengthsByBot = json.loads(await process.read_line())
-        return answer
+        answer = json.loads(await process.read_line())
+        return answer["strengths"], answer["cpu_s"]
 
     async def _end_process(self) -> None:
         self.kill_process()

@@ -1,13 +1,16 @@
 """Fits strengths in a process of its own: for a hundred bots it takes seconds, too long for an event loop.
 
 It is told {"ladder", "after", "results"}, which adds results after the first `after`, and {"ladder", "order"}, which asks for the
-strengths, and for the neighbours in this order that cannot be distinguished.
+strengths, and for the neighbours in this order that cannot be distinguished. The answer also says what it has cost, in seconds of CPU
+time: the server asks again after a multiple of it. So the process has a small share of a core, of normal priority: with a lower
+one no table appeared for minutes on a busy machine.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,16 +22,12 @@ from seatwise_server.ladder.bot_form import rated_results
 
 PEER_PLACES = 10
 """The number of neighbours in the table, on each side, with which a bot is compared."""
-WORKER_NICENESS = 10
-"""The niceness of the process, so that the server has priority."""
-
 StrengthsByBot = dict[str, list[Any]]
 """By bot: strength, low, high, provisional, peers."""
 
 
 def main() -> None:
     """Answer requests until the server ends."""
-    os.nice(WORKER_NICENESS)
     os.environ.setdefault(
         "OPENBLAS_NUM_THREADS", "1"
     )  # numpy would start a thread for each core, and use none
@@ -39,7 +38,9 @@ def main() -> None:
         if "results" in message:
             log[message["after"] :] = map(LoggedResult.from_json, message["results"])
         else:
-            answers.print_line(json.dumps(strengths_by_bot(log, message["order"])))
+            began = time.process_time()
+            found = strengths_by_bot(log, message["order"])
+            answers.print_line(json.dumps({"strengths": found, "cpu_s": time.process_time() - began}))
 
 
 def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> StrengthsByBot:

@@ -83,7 +83,7 @@ def test_a_name_gives_no_orders_to_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("results", "said"), [(0, "No bot has played on ladders/main yet"), (6, "has 6 results, and")]
+    ("results", "said"), [(0, "No match on ladders/main is over yet"), (6, "has 6 results, and")]
 )
 def test_a_ladder_without_a_table_is_not_said_to_be_without_matches(
     capsys: pytest.CaptureFixture[str], results: int, said: str

@@ -7,7 +7,7 @@ import errno
 import os
 import random
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from itertools import pairwise
 
 import pytest
@@ -18,13 +18,13 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.bot_form import rated_results
-from seatwise_server.ladder.ladder_host import LadderHost
+from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.ladder.published_table import LadderRow, build_table, decode_table, encode_table
 from seatwise_server.ladder.standings_history import decode_point, encode_point
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
-from seatwise_server.ladder.strength_worker import PEER_PLACES, strengths_by_bot
+from seatwise_server.ladder.strength_worker import PEER_PLACES, StrengthsByBot, strengths_by_bot
 from seatwise_server.services.ladders import LadderTables
 from seatwise_server.store import Store, keys, ladders
 
@@ -60,6 +60,30 @@ def order_of(results: list[LoggedResult]) -> list[str]:
     return [bot for bot, _ in recompute_ratings(results).ranked_bots()]
 
 
+async def fetched(client: StrengthClient, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
+    strengths, cpu_s = await client.fetch_strengths(ladder, results, order)
+    assert 0 < cpu_s < 60
+    return strengths
+
+
+async def test_a_busy_machine_does_not_delay_the_table_after_next(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest follows from the CPU time that the table has taken, and not from the time that the process waited for a core."""
+    host = LadderHost(store, "me")
+    hosted = HostedLadder(
+        Ladder(LADDER, "ugo", 2, {}, default_time_control("ugo")), LadderState(store, LADDER)
+    )
+
+    async def waited(*_: object) -> tuple[StrengthsByBot, float]:
+        await asyncio.sleep(1.5)  # for a core
+        return {}, 0.01
+
+    monkeypatch.setattr(host._strength_client, "fetch_strengths", waited)
+    await host._publish_table(hosted)
+    assert hosted.publish_at - asyncio.get_running_loop().time() <= 1.0
+
+
 async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_again(
     store: Store, strength_client: StrengthClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,8 +96,8 @@ async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_agai
     with monkeypatch.context() as patch:
         patch.setattr(asyncio, "create_subprocess_exec", refuse)
         with pytest.raises(StrengthsFailed):
-            await strength_client.fetch_strengths(LADDER, 30, order_of(results))
-    assert await strength_client.fetch_strengths(LADDER, 30, order_of(results))
+            await fetched(strength_client, LADDER, 30, order_of(results))
+    assert await fetched(strength_client, LADDER, 30, order_of(results))
 
 
 async def test_strengths_are_those_of_the_refit_to_the_last_digit(
@@ -81,7 +105,7 @@ async def test_strengths_are_those_of_the_refit_to_the_last_digit(
 ) -> None:
     results = season(450)
     await logged(store, results)
-    found = await strength_client.fetch_strengths(LADDER, 450, order_of(results))
+    found = await fetched(strength_client, LADDER, 450, order_of(results))
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
         each.bot: (each.value, each.low, each.high, each.provisional)
         for each in fit_strengths(rated_results(results)).strengths
@@ -93,12 +117,12 @@ async def test_a_row_that_was_told_is_not_told_again(store: Store, strength_clie
     await logged(store, results)
     for count in (20, 20, 60):
         part = results[:count]
-        assert await strength_client.fetch_strengths(LADDER, count, order_of(part)) == strengths_by_bot(
+        assert await fetched(strength_client, LADDER, count, order_of(part)) == strengths_by_bot(
             part, order_of(part)
         )
     other = season(30, seed=4)
     await logged(store, other, "ladders/other")
-    assert await strength_client.fetch_strengths("ladders/other", 30, order_of(other)) == strengths_by_bot(
+    assert await fetched(strength_client, "ladders/other", 30, order_of(other)) == strengths_by_bot(
         other, order_of(other)
     )
 
@@ -109,13 +133,13 @@ async def test_a_process_that_died_is_started_again_and_told_everything(
     results = season(30)
     await logged(store, results)
     order = order_of(results)
-    first = await strength_client.fetch_strengths(LADDER, 30, order)
+    first = await fetched(strength_client, LADDER, 30, order)
     assert strength_client._process
     os.kill(strength_client._process.pid, signal.SIGKILL)
     await strength_client._process.wait()
     with pytest.raises(StrengthsFailed):
-        await strength_client.fetch_strengths(LADDER, 30, order)
-    assert await strength_client.fetch_strengths(LADDER, 30, order) == first
+        await fetched(strength_client, LADDER, 30, order)
+    assert await fetched(strength_client, LADDER, 30, order) == first
 
 
 def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
