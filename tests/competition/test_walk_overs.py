@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from seasons.one_season import league_of
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
@@ -13,10 +14,14 @@ from seatwise_server.competition.schedules.schedule import (
     ScheduledMatch,
     SoFar,
     follow_attempts,
+    list_walk_over_meetings,
     list_walk_overs,
 )
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.competition.standings.ranking import rank_entrants
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.settings import Entrant
+from seatwise_server.league.table import rows_of
 
 NAMES = tuple(f"bots/b{number}/versions/1" for number in range(8))
 
@@ -147,3 +152,28 @@ def test_a_unit_of_a_test_counts_against_the_absent() -> None:
     results = {match.id: by_name(match) for match in matches if match.id != "u2-s2"}
     so_far = missed("u2-s2", (A,), (A,))
     assert plan.unit_differences(SoFar(results, so_far.voids, so_far.absences)) == (1.0, -1.0)
+
+
+def test_a_walk_over_is_a_win_in_the_tests_of_pairs() -> None:
+    plan = RoundRobin(NAMES[:4], 2)
+    first, *others = plan.all_matches()
+    so_far = missed(first.id, first.bots[:1], first.bots[:1])
+    results = {match.id: played(match, 20, 5) for match in others}
+    [meeting] = list_walk_over_meetings(plan, SoFar(results, so_far.voids, so_far.absences))
+    assert (meeting.bots, meeting.points, meeting.ranks) == (first.bots, (5, 20), (2, 1))
+
+
+def test_a_friend_that_stays_away_from_the_others_gives_nobody_a_place() -> None:
+    """It is absent from all matches but those with its friend; so it has left, and its results leave the table."""
+    entrants = tuple(Entrant(name.split("/")[1], name) for name in NAMES[:4])
+    league = league_of(entrants=entrants, deals="none", rounds=3)
+    matches = schedule_of(league).all_matches()
+    lost = [match for match in matches if D in match.bots and A not in match.bots]
+    voids = {f"{match.id}{attempt}": (D,) for match in lost for attempt in ("", ".2")}
+    results = {match.id: by_name(match) for match in matches if match not in lost}
+    gift = next(match for match in results if D in results[match].bots)
+    results[gift] = played(next(match for match in matches if match.id == gift), *(
+        90 if bot == A else 0 for bot in results[gift].bots
+    ))  # fmt: skip
+    rows = {row["player"]: row for row in rows_of(league, schedule_of(league), SoFar(results, voids, voids))}
+    assert (rows[A]["points"], rows[D]["rank"]) == (10, 4)

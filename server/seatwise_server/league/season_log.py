@@ -11,13 +11,20 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
 from seatwise.errors import UsageError
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.schedule import (
+    RoundDraw,
+    Schedule,
+    ScheduledMatch,
+    SoFar,
+    attempt_ids,
+)
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.settings import LOCAL_TABLES, League, OtherVersion, check_versions
 
@@ -309,6 +316,16 @@ def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
 
 def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) -> str:
     """Return why this line does not follow those before it, as after a line was lost; empty if it does."""
+    if line["kind"] == "void":
+        missing = set(
+            takewhile(lambda each: each != line["table"], attempt_ids(line["table"].partition(".")[0]))
+        )
+        is_next = missing <= {void.table for void in season.voids}
+        return (
+            ""
+            if is_next
+            else f"is void attempt {line['table']:.60}, and the line of the one before is missing"
+        )
     if line["kind"] != "result":
         return ""
     due, table = len(season.results) + 1, str(line.get("table"))

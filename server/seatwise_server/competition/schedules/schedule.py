@@ -19,7 +19,9 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
+from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.addition import add_up
 
 MOST_ATTEMPTS: Final = 3
 """The number of void attempts after which a match is given up, those apart in which the server had a fault."""
@@ -187,6 +189,34 @@ def list_walk_overs(so_far: SoFar) -> dict[str, tuple[str, ...]]:
     missed = sorted({attempt.partition(".")[0] for attempt in (*so_far.absences, *so_far.left)})
     found = {match: follow_attempts(match, so_far).absent for match in missed}
     return {match: absent for match, absent in found.items() if absent}
+
+
+def list_walk_over_meetings(schedule: Schedule, so_far: SoFar) -> list[LoggedResult]:
+    """Return each walk-over as an ordinary win of the bots that did not lose it, as the tests of pairs take it.
+
+    The winners have the mean points of a first rank in this season, the others those of a last rank.
+    """
+    lost = list_walk_overs(so_far)
+    results = [result for result in so_far.results.values() if len(set(result.ranks)) > 1]
+    if not lost or not results:
+        return []
+    first, last = (
+        round(
+            add_up(result.points[result.ranks.index(rank(result.ranks))] for result in results) / len(results)
+        )
+        for rank in (min, max)
+    )
+    found: list[LoggedResult] = []
+    for match in schedule.known_matches(so_far):
+        absent = () if match.id in so_far.left else lost.get(match.id, ())
+        if absent and len(absent) < len(match.bots):
+            points = tuple(last if bot in absent else first for bot in match.bots)
+            winners = len(match.bots) - len(absent)
+            ranks = tuple(1 + winners if bot in absent else 1 for bot in match.bots)
+            endings = (Ending.COMPLETED,) * len(match.bots)  # those tests may leave out a seat that left
+            seq = len(so_far.results) + len(found) + 1
+            found.append(LoggedResult(seq, f"walk-over/{match.id}", match.bots, points, ranks, endings))
+    return found
 
 
 def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:

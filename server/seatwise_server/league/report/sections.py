@@ -11,7 +11,12 @@ from markupsafe import Markup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.student_t import CONFIDENCE
 from seatwise_server.competition.schedules.ab_test import ABTest
-from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.schedule import (
+    Schedule,
+    ScheduledMatch,
+    SoFar,
+    list_walk_over_meetings,
+)
 from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
 from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
 from seatwise_server.competition.statistics.estimate import Estimate
@@ -81,7 +86,10 @@ def extra_sections(
         Section(
             "fairness",
             "Fairness checks",
-            _fairness_parts(facts, check_fairness(results, facts.timed_answers())),
+            _fairness_parts(
+                facts,
+                check_fairness([*results, *list_walk_over_meetings(schedule, so_far)], facts.timed_answers()),
+            ),
         ),
     ]
     if isinstance(schedule, ABTest):
