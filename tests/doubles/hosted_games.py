@@ -14,7 +14,7 @@ from seatwise.kits.codecs import CODECS
 from seatwise.kits.game_kit import GameKit
 from seatwise.kits.hosted.installed_games import make_kit
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.lobby.queue import QUEUES, Queue
+from seatwise_server.lobby.seating import QUEUES, Queue
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 

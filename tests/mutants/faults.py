@@ -248,7 +248,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "matches wait for ever for a deleted bot",
-        "server/seatwise_server/lobby/aborting.py",
+        "server/seatwise_server/lobby/seating.py",
         "if setup and bot in setup.bots})",
         "if setup and not bot})",
         ("tests/server/services/test_delete_bot.py",),
@@ -812,7 +812,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the slow queue has the limits of the others",
-        "server/seatwise_server/lobby/queue.py",
+        "server/seatwise_server/lobby/seating.py",
         "limits = replace(limits, free_ms={**limits.free_ms, **self.free_ms})",
         "limits = replace(limits, free_ms=dict(limits.free_ms))",
         (
@@ -873,7 +873,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a match that came to nothing counts for the owners of its bots",
-        "server/seatwise_server/lobby/proposals.py",
+        "server/seatwise_server/lobby/seating.py",
         "        await self._quotas.uncount_match(proposal.match, bots, _until_ms(proposal))\n",
         "",
         (OWNER_QUOTAS, PROPOSALS),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_server.lobby.queue import CREATED, QUEUES
+from seatwise_server.lobby.seating import CREATED, QUEUES
 from seatwise_server.store import OwnerCount, keys
 from seatwise_server.store.redis import scripts
 from simulation.redis_model import Redis, Refused

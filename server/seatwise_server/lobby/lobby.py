@@ -14,10 +14,19 @@ from seatwise_server.counts import COUNTS
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.queue import QUEUES
-from seatwise_server.lobby.taken_off import off_for_owner, off_ladder, off_queue
+from seatwise_server.lobby.seating import QUEUES
 from seatwise_server.refusal import Refusal
-from seatwise_server.store import OWNERS_PREFIX, OwnerLimits, QueueRoom, SeatOf, SeatOffer, Store
+from seatwise_server.store import (
+    OWNERS_PREFIX,
+    LadderExclusion,
+    OffQueues,
+    OwnerLimits,
+    OwnerRoom,
+    QueueRoom,
+    SeatOf,
+    SeatOffer,
+    Store,
+)
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
@@ -237,10 +246,10 @@ class Lobby:
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
             ladders = await self._store.ladders.ladders_off(attendance.bot)
             named = {name: why for name, why in ladders.items() if name in attendance.queues}
-            off += [off_ladder(name, each) for name, each in named.items()]
+            off += [_off_ladder(name, each) for name, each in named.items()]
         barred = [queue for queue, found in room.items() if found.is_off]
         if barred and (found_off := await self._store.no_shows.read_off_queues(attendance.bot)):
-            off += [off_queue(queue, found_off) for queue in barred]
+            off += [_off_queue(queue, found_off) for queue in barred]
         if attendance.owner:
             off += await self._off_for_owner(attendance, {each.queue for each in off})
         attendance.take_off(off)
@@ -253,7 +262,7 @@ class Lobby:
         [room] = await self._store.owner_matches.measure_room([attendance.owner], self._owner_limits)
         if not room.is_spent and not (room.is_full and not room.open_matches):
             return []
-        return [off_for_owner(queue, room) for queue in attendance.queues if queue not in off]
+        return [_off_for_owner(queue, room) for queue in attendance.queues if queue not in off]
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
         await self._store.queues.change_queues(bot, (), queues)
@@ -397,3 +406,32 @@ def check_limit(max_matches: int) -> int:
     if not 0 <= max_matches <= MOST_MATCHES:
         raise Refusal("INVALID_ARGUMENT", f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}")
     return max_matches
+
+
+def _off_ladder(ladder: str, off: LadderExclusion) -> pb.TakenOff:
+    """Returns the message for a ladder that the bot is off until it is reinstated."""
+    taken_off = pb.TakenOff(queue=ladder, reason=off.reason, cause=pb.TakenOff.CAUSE_FORFEITS)
+    if off.back_ms:
+        taken_off.back_time.FromMilliseconds(off.back_ms)
+    return taken_off
+
+
+def _off_queue(queue: str, off: OffQueues) -> pb.TakenOff:
+    """Returns the message for a queue that the bot is off until a certain time."""
+    taken_off = pb.TakenOff(queue=queue, reason=off.reason, cause=pb.TakenOff.CAUSE_NO_SHOWS)
+    taken_off.back_time.FromMilliseconds(off.until_ms)
+    return taken_off
+
+
+def _off_for_owner(queue: str, room: OwnerRoom) -> pb.TakenOff:
+    """Returns the message for a queue in which the bot is not paired because of its owner's quotas of matches."""
+    if not room.is_spent:
+        reason = "the quota of matches at once of your owner is 0; ask the operator for more"
+    elif not room.back_ms:
+        reason = "the quota of matches in 24 hours of your owner is 0; ask the operator for more"
+    else:
+        reason = f"the bots of your owner have begun as many matches in 24 hours as its quota allows ({room.day_matches})"
+    taken_off = pb.TakenOff(queue=queue, reason=reason, cause=pb.TakenOff.CAUSE_OWNER_QUOTA)
+    if room.is_spent and room.back_ms:
+        taken_off.back_time.FromMilliseconds(room.back_ms)
+    return taken_off

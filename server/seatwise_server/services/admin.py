@@ -5,8 +5,7 @@ from __future__ import annotations
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise_server import resources
 from seatwise_server.ladder.ladder_settings import ladder_lease
-from seatwise_server.lobby.aborting import Aborting
-from seatwise_server.lobby.queue import CREATED, QUEUES
+from seatwise_server.lobby.seating import CREATED, QUEUES, Seating
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import find_bot
@@ -25,9 +24,9 @@ HOUSE_BOTS = "house-bots"
 class AdminService:
     """See admin_service.proto."""
 
-    def __init__(self, store: Store, aborting: Aborting, audit: MatchAudit) -> None:
+    def __init__(self, store: Store, seating: Seating, audit: MatchAudit) -> None:
         self._store = store
-        self._aborting = aborting
+        self._seating = seating
         self._audit = audit
 
     async def list_referees(self, caller: Caller, request: pb.ListRefereesRequest) -> pb.ListRefereesResponse:
@@ -72,7 +71,7 @@ class AdminService:
         if meta is None or "setup" not in meta.fields:
             raise Refusal("NOT_FOUND", f"there is no match {request.name[:80]!r}", name=request.name[:80])
         if "result" not in meta.fields:
-            await self._aborting.abort_match(request.name, request.reason.strip())
+            await self._seating.abort_match(request.name, request.reason.strip())
         return pb.VoidMatchResponse(match=resources.match_resource(meta))
 
     async def forgive_no_shows(

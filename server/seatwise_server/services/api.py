@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from seatwise_server.config import SpectatorDelay
-from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.services.access_tokens import AccessService
@@ -52,7 +51,6 @@ def new_operations(
     quotas of owners that have none of their own. `open_streams` ends watches whose token is taken away.
     """
     seating = Seating(store, durability)
-    aborting = Aborting(store, seating)
     sets = DealSetRegistry(store, keep_records_s)
     watcher = MatchWatcher(store, spectators)
     limits = owner_limits or OwnerLimits()
@@ -60,11 +58,11 @@ def new_operations(
     operations = operations_of(
         {
             "seatwise.v1.AccessService": AccessService(store),
-            "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store)),
+            "seatwise.v1.AdminService": AdminService(store, seating, MatchAudit(store)),
             "seatwise.v1.MatchService": MatchService(
                 store, seating, wake_pairing, watcher, sets, OwnerWatches(store, limits)
             ),
-            "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots), registration),
+            "seatwise.v1.BotService": BotService(store, seating, frozenset(house_bots), registration),
             "seatwise.v1.OwnerService": OwnerService(store, registration, limits),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),

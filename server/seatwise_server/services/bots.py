@@ -13,8 +13,7 @@ from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_referee.match_state import MatchState
 from seatwise_server import resources
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
-from seatwise_server.lobby.aborting import Aborting
-from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.lobby.seating import QUEUES, Seating
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import match_resource, optional_timestamp
 from seatwise_server.services.access import Access
@@ -164,12 +163,12 @@ class BotService:
     """See bot_service.proto."""
 
     def __init__(
-        self, store: Store, aborting: Aborting, house_bots: Collection[str], registration: str = CLOSED
+        self, store: Store, seating: Seating, house_bots: Collection[str], registration: str = CLOSED
     ) -> None:
         """`registration` says whether owners may register bots."""
         self._registration = registration
         self._owners = store.owners
-        self._aborting = aborting
+        self._seating = seating
         self._house_bots = house_bots
         """Names of the bots that the server itself runs. They cannot be deleted, unless an owner has taken the name before."""
         self._opponents = OpponentTables(store)
@@ -331,7 +330,7 @@ class BotService:
             raise bot_not_found(name) from None
         for queue in (*QUEUES, *await self._ladders.list_names()):
             await self._queues.leave_queue(queue, name)
-        aborted = await self._aborting.abort_waiting_for(name, f"{name} was deleted")
+        aborted = await self._seating.abort_waiting_for(name, f"{name} was deleted")
         return pb.DeleteBotResponse(aborted_matches=aborted)
 
     async def get_bot(self, caller: Caller, request: pb.GetBotRequest) -> pb.GetBotResponse:

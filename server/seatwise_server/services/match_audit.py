@@ -19,7 +19,7 @@ from seatwise_referee.verify.header import setup_of
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
-from seatwise_server.lobby.queue import CREATED
+from seatwise_server.lobby.seating import CREATED
 from seatwise_server.play.delivery import encode_match_ended, logged_result_of
 from seatwise_server.services.request_fields import bad_page_token
 from seatwise_server.store import Store, now_ms

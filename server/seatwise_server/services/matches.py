@@ -18,10 +18,7 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server import resources
 from seatwise_server.bot_names import BadBotName, parse_bot_name
-from seatwise_server.lobby.aborting import Aborting
-from seatwise_server.lobby.capacity import list_living
-from seatwise_server.lobby.queue import CREATED
-from seatwise_server.lobby.seating import Seating
+from seatwise_server.lobby.seating import CREATED, Seating, list_living
 from seatwise_server.match_names import match_name_for, new_match_name
 from seatwise_server.play.no_shows import ABSENT_BOTS
 from seatwise_server.play.spectating import MatchWatcher
@@ -186,7 +183,6 @@ class MatchService:
     ) -> None:
         self._store = store
         self._seating = seating
-        self._aborting = Aborting(store, seating)
         self._wake_pairing = wake
         """Wakes the lobby of this process, if there is one, when a match waits."""
         self._watch = watch
@@ -252,7 +248,7 @@ class MatchService:
         match = await self._get_message(request.name)
         if not match.HasField("end_time"):
             absent = [match.bots[seat] for seat in request.absent_seats if 0 <= seat < len(match.bots)]
-            await self._aborting.abort_match(
+            await self._seating.abort_match(
                 request.name, f"{ABSENT_BOTS}{' '.join(absent)}" if absent else ""
             )
         return pb.AbortMatchResponse(match=match)

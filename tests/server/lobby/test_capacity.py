@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatwise_server.game_choice import ALL_KINDS, GameKind
-from seatwise_server.lobby.capacity import Capacity, count_tables, list_living
+from seatwise_server.lobby.seating import Capacity, count_tables, list_living
 from seatwise_server.store import Heartbeat, Store
 from seatwise_server.timings import REFEREE_SILENT_MS
 

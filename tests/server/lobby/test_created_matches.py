@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.proposals import CreatedMatch
+from seatwise_server.lobby.seating import CreatedMatch
 from seatwise_server.store import Proposal
 
 

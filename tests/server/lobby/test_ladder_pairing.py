@@ -16,9 +16,8 @@ from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_pairing import AttendingBot, PairingRules
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.lobby.ladders import LadderPairing
-from seatwise_server.lobby.proposals import Proposals
-from seatwise_server.lobby.seating import Seating
+from seatwise_server.lobby.pairing import LadderPairing
+from seatwise_server.lobby.seating import Proposals, Seating
 from seatwise_server.store import Attendance, Store
 
 LADDER = Ladder("ladders/main", "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
@@ -188,7 +187,7 @@ async def test_a_proposal_that_a_dead_lobby_left_is_seated_in_its_order(
     await store.queues.take_these(LADDER.name, "matches/left", [b, c, a])
     await floor.pairing.take_up_unfinished()
     assert await floor.tables() == []
-    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_ADOPT_MS", 0)
+    monkeypatch.setattr("seatwise_server.lobby.seating.PROPOSAL_ADOPT_MS", 0)
     await floor.pairing.take_up_unfinished()
     assert await floor.tables() == [(b, c, a)]
 

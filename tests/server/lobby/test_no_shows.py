@@ -18,7 +18,7 @@ from matches.one_match import Desk
 from seatwise.v1 import admin_service_pb2, admin_service_pb2_grpc, bot_service_pb2
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_referee.journal import canonical_json, encode_entry
-from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.lobby.seating import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.no_shows import MissedSeats, find_missed_seats, note_no_shows
 from seatwise_server.store import Attendance, QueueEntry, SeatOf, Store, keys, no_shows

@@ -22,8 +22,7 @@ from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.queue import CREATED
-from seatwise_server.lobby.seating import Seating
+from seatwise_server.lobby.seating import CREATED, Seating
 from seatwise_server.match_names import new_match_name
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import Access

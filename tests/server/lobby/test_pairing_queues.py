@@ -8,8 +8,7 @@ import pytest
 from harness.free_tables import give_tables
 
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.queue import QUEUES
-from seatwise_server.lobby.seating import Seating
+from seatwise_server.lobby.seating import QUEUES, Seating
 from seatwise_server.store import Attendance, Store, keys
 
 LEASE_MS = 60_000

@@ -19,10 +19,8 @@ from seatwise_server.game_choice import GameKind
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.queue import CREATED, QUEUES
-from seatwise_server.lobby.seating import Seating
+from seatwise_server.lobby.seating import CREATED, QUEUES, Seating
 from seatwise_server.match_names import new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
@@ -168,7 +166,7 @@ async def count_of_owners(store: Store) -> list[int]:
 @pytest.fixture
 async def heir(store: Store, monkeypatch: pytest.MonkeyPatch) -> Pairing:
     """A lobby to which every proposal is old."""
-    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_ADOPT_MS", 0)
+    monkeypatch.setattr("seatwise_server.lobby.seating.PROPOSAL_ADOPT_MS", 0)
     return lobby_on(store)
 
 
@@ -333,7 +331,7 @@ async def test_of_two_lobbies_one_seats_a_match_at_the_last_table(store: Store, 
 async def test_a_lobby_that_dies_after_it_found_no_table_leaves_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, way: str, part: str, step: str
 ) -> None:
-    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_ADOPT_MS", 0)
+    monkeypatch.setattr("seatwise_server.lobby.seating.PROPOSAL_ADOPT_MS", 0)
     await wait_for_a_match(store, way)
     await store.jobs.push_job("matches/last")
     with pytest.raises(Killed):
@@ -406,7 +404,7 @@ async def test_a_match_whose_abort_was_cut_short_is_ended_all_the_same(
     [match] = await store.queues.front_of(CREATED, 1)
     dying = replace(store, **{part: StoppingPart(getattr(store, part), step, kill)})
     with pytest.raises(Killed):
-        await Aborting(dying, Seating(dying, "fsync")).abort_match(match)
+        await Seating(dying, "fsync").abort_match(match)
     await heir._run_pass()
     assert await store.queues.count_waiting(CREATED) == 0
     assert [job.match for job in await store.jobs.list_page(9)] == [match]
@@ -442,7 +440,7 @@ async def test_a_late_lobby_harms_no_match_of_its_heir(
     step: str,
     is_finished: bool,
 ) -> None:
-    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_OWN_MS", OURS_MS)
+    monkeypatch.setattr("seatwise_server.lobby.seating.PROPOSAL_OWN_MS", OURS_MS)
     still = StandStill()
     await wait_for_a_match(store, way)
     if step in NEEDS_ABSENT:

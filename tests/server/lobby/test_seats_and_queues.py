@@ -12,7 +12,7 @@ from harness import SOON_S, Attending, Chair, House, StreamEnded, Wire, house_in
 from harness.table import Table
 
 from seatwise.v1 import match_pb2, match_service_pb2
-from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.lobby.seating import QUEUES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -37,7 +37,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, DealSet, Setup
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.league.settings import Entrant
-from seatwise_server.lobby.queue import CREATED
+from seatwise_server.lobby.seating import CREATED
 from seatwise_server.metrics import MetricsPage
 from seatwise_server.play.delivery import Delivery, encode_ending, end_of, logged_result_of
 from seatwise_server.play.open_tables import log_end

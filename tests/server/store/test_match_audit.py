@@ -17,7 +17,7 @@ from seatwise_referee.match import Match
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.lobby.queue import CREATED
+from seatwise_server.lobby.seating import CREATED
 from seatwise_server.play.delivery import Delivery, end_of, logged_result_of
 from seatwise_server.refusal import Refusal
 from seatwise_server.services import match_audit

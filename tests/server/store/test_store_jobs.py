@@ -9,7 +9,6 @@ import pytest
 from redis.asyncio import Redis
 
 from seatwise_server.game_choice import ALL_KINDS, GameKind
-from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Job, Store, Tables
 from seatwise_server.store.errors import NoFreeTable, ProposalExpired
 
@@ -121,14 +120,6 @@ async def test_a_referee_takes_only_jobs_of_the_games_that_it_plays(store: Store
     assert await store.jobs.count_by_owner(OWN) == {"b": 1}
     assert await store.jobs.count_by_owner() == {"a": 1, "b": 1}
     assert (await store.jobs.jobs_of("a", kinds=OWN), await store.jobs.jobs_of("a")) == ([], [foreign])
-
-
-async def test_a_match_is_handed_to_referees_of_its_kind_of_games(store: Store) -> None:
-    seating = Seating(store, "fsync")
-    await seating.hand_to_referee("matches/own", "ugo")
-    await seating.hand_to_referee("matches/foreign", "leduc")
-    assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, OWN)] == ["matches/own"]
-    assert [job.match for job in await store.jobs.take_jobs("a", 9, 100, HOSTED)] == ["matches/foreign"]
 
 
 async def test_there_are_no_more_jobs_than_tables_of_their_kinds(store: Store) -> None:
