@@ -12,13 +12,16 @@ from hypothesis import HealthCheck, settings
 import seatwise_referee.match
 
 LONGEST_FILES = (
-    "test_failpoints.py",
     "test_simulation.py",
-    "test_chaos.py",
-    "test_crash.py",
+    "test_doctor.py",
     "test_run.py",
-    "test_memory.py",
-    "test_storms.py",
+    "test_crash.py",
+    "test_chaos.py",
+    "test_secrets.py",
+    "test_read_process.py",
+    "test_store_nodes.py",
+    "test_non_interference_wire.py",
+    "test_failpoints.py",
 )
 """Files that take longest. They are run first, so that no process waits at the end for one of them."""
 

@@ -8,7 +8,6 @@ Each fault has a world of its own for so many seconds, and a row of the table:
     processes  processes of every role are killed, stopped and ended in order
     lobbies    all lobbies are killed at once
     disk       the disk of Redis is full: a small tmpfs, or a limit for the size of files where nothing may be mounted
-    clocks     the time of day jumps by up to a day in one process, Redis included; needs libfaketime
     links      the connections of one server with Redis are cut, and new ones are refused for a while
     sleep      Redis answers nobody for a while (DEBUG SLEEP)
     stops      a process is stopped by SIGSTOP, and goes on as if nothing had been
@@ -34,7 +33,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from chaos.clocks import find_library
 from chaos.harm import ALL, FAULTS, PROCESSES, Fault, Harm, schedule_fault
 from chaos.hosts import Hosts
 from chaos.reading import Books
@@ -143,7 +141,7 @@ class Run:
             await self._screen.wait(began + harm.at_s)
             for victim in await self._victims(harm):
                 self._screen.say(f"{harm.way} {victim}")
-                task = asyncio.create_task(victim.harm(harm.way, harm.lasts_s, harm.by_s))
+                task = asyncio.create_task(victim.harm(harm.way, harm.lasts_s))
                 self._under_way.add(task)
                 task.add_done_callback(self._harmed)
         await self._screen.wait(began + seconds)
@@ -265,22 +263,12 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def cannot(fault: Fault) -> str:
-    """Why this fault cannot be done on this machine; empty if it can."""
-    if fault.name == "clocks" and not find_library():
-        return "libfaketime is not installed (Debian: apt-get install faketime)"
-    return ""
-
-
 async def run_all(args: argparse.Namespace, folder: Path, seed: int) -> tuple[list[Results], list[str]]:
     """A run for each fault, one after the other: the rows of the table, and all that is wrong."""
     rows, wrongs = list[Results](), list[str]()
     size = Size(args.referees, args.fronts, args.bots, args.builders)
     for fault in FAULTS:
         if args.fault and fault.name not in args.fault:
-            continue
-        if reason := cannot(fault):
-            print(f"{fault.name} is skipped: {reason}", file=sys.stderr)
             continue
         (folder / fault.name).mkdir()
         results, wrong = await run(folder / fault.name, args.seconds, seed, size, fault)

@@ -29,9 +29,6 @@ AWAY_S: Final = (0.1, 1.5)
 ALL: Final = -1
 """In place of a number: all of that kind at once."""
 
-JUMPS_S: Final = (-86_400, -3600, -30, 30, 3600, 86_400)
-"""How far a clock is set ahead or back, in seconds."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -55,7 +52,6 @@ FAULTS: Final = (
     PROCESSES,
     Fault("lobbies", (("front", "kill"),), (0.1, 6.0), are_all=True),
     Fault("disk", (("redis", "fill_disk"),), (0.5, 4.0)),
-    Fault("clocks", tuple((role, "jump") for role in (*SERVERS, "redis")), (0.5, 6.0)),
     Fault("links", tuple((role, "cut") for role in SERVERS), (0.1, 6.0)),
     Fault("sleep", (("redis", "sleep"),), (0.5, 6.0)),
     Fault("stops", tuple((role, "stop") for role in (*SERVERS, "redis", "bot")), (2.0, 8.0)),
@@ -73,8 +69,6 @@ class Harm:
     way: str
     lasts_s: float
     """Until it is started or goes on again."""
-    by_s: int = 0
-    """By which its clock is set."""
 
     def __str__(self) -> str:
         return f"{self.way} {self.role} {self.number}"
@@ -107,7 +101,7 @@ def schedule_fault(fault: Fault, seed: int, seconds: float, many: Mapping[str, i
         role, way = chance.choice(fault.ways)
         at_s = max(at_s, redis_at_s + REDIS_EVERY_S) if role == "redis" else at_s
         number = ALL if fault.are_all else chance.randrange(many[role])
-        harms.append(Harm(at_s, role, number, way, chance.uniform(*fault.lasts_s), chance.choice(JUMPS_S)))
+        harms.append(Harm(at_s, role, number, way, chance.uniform(*fault.lasts_s)))
         redis_at_s = at_s if role == "redis" else redis_at_s
         at_s += chance.uniform(*EVERY_S)
     return harms

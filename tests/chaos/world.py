@@ -20,7 +20,6 @@ from harness.fleet import FRONT, REFEREE
 from harness.process import ServerProcess
 from harness.table import Admin
 
-from chaos.clocks import FakedClock
 from chaos.disks import SmallDisk
 from chaos.links import Link
 from seatwise_server.embedded import EmbeddedRedis
@@ -55,8 +54,6 @@ class Victim:
         """How often it was killed without warning."""
         self.harms = 0
         """How often anything was done to it."""
-        self.clock: FakedClock | None = None
-        """In a run that is about clocks."""
 
     def __str__(self) -> str:
         return f"{self.role} {self.number}"
@@ -79,17 +76,11 @@ class Victim:
     async def gone(self) -> None:
         """Returns when the process has ended."""
 
-    async def harm(self, way: str, lasts_s: float, by_s: int = 0) -> None:
-        """Kills it, stops it for a while or does something else to it; returns when it does its work again.
-
-        `by_s` is for its clock alone.
-        """
+    async def harm(self, way: str, lasts_s: float) -> None:
+        """Kills it, stops it for a while or does something else to it; returns when it does its work again."""
         self.is_harmed, began = True, time.monotonic()
         self.harms += 1
         try:
-            if way == "jump":
-                await self.jump(lasts_s, by_s)
-                return
             await getattr(self, way)(lasts_s)
         finally:
             self.is_harmed = False
@@ -110,15 +101,6 @@ class Victim:
             await asyncio.sleep(lasts_s)
         finally:
             self.signal(signal.SIGCONT)
-
-    async def jump(self, lasts_s: float, by_s: int) -> None:
-        """Its clock is wrong by so many seconds for a while."""
-        assert self.clock is not None
-        self.clock.set_by(by_s)
-        try:
-            await asyncio.sleep(lasts_s)
-        finally:
-            self.clock.set_by(0)
 
     async def term(self, lasts_s: float) -> None:
         """It ends in order, and is started again; who does not end is killed."""
@@ -146,22 +128,10 @@ class Victim:
 
 
 class HarmedRedis(EmbeddedRedis):
-    """An embedded Redis that may be told to sleep, and whose clock may be set."""
-
-    clock: FakedClock | None = None
+    """An embedded Redis that may be told to sleep."""
 
     def _write_configuration(self) -> str:
         return super()._write_configuration() + "enable-debug-command local\n"
-
-    def _start_child(self, binary: Path) -> None:
-        before = dict(os.environ)
-        if self.clock is not None:
-            os.environ.update(self.clock.env)
-        try:
-            super()._start_child(binary)
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
 
 
 class Redis(Victim):
@@ -173,8 +143,6 @@ class Redis(Victim):
         super().__init__(0)
         self.server = HarmedRedis(folder)
         self.disk = SmallDisk(folder) if fault == "disk" else None
-        if fault == "clocks":
-            self.clock = self.server.clock = FakedClock(folder.with_suffix(".clock"))
 
     @property
     def socket(self) -> Path:
@@ -234,9 +202,6 @@ class Server(Victim):
         self.process = ServerProcess(data, "--redis", url, "--log-level", "info", *roles)
         self._redis = redis
         self._link = link
-        if redis.clock is not None:
-            self.clock = FakedClock(data / "clock")
-            self.process.env = self.clock.env
 
     @property
     def pid(self) -> int:

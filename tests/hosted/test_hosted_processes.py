@@ -100,7 +100,7 @@ if "SEATWISE_STEP_FILE" in os.environ:
 
 @pytest_asyncio.fixture(
     loop_scope="session",
-    params=[(), pytest.param(("--referees", "1"), marks=pytest.mark.slow)],
+    params=[(), ("--referees", "1")],
     ids=["one process", "several"],
 )
 async def served(
@@ -199,14 +199,8 @@ async def test_a_process_with_a_slow_step_steps_back_once(
     assert given == nicenesses
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        pytest.param("hangs", marks=pytest.mark.slow),
-        "crashes",
-        pytest.param("closes", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", ["hangs", "crashes", "closes"])
 async def test_a_game_that_stops_the_process_voids_its_own_match_and_no_other(
     served: tuple[House, ServerProcess], wrong: str
 ) -> None:

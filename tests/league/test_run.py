@@ -316,6 +316,7 @@ def test_a_against_b_shares_the_seats_of_larger_tables(folder, seats, capsys):
     assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
 
 
+@pytest.mark.slow
 def test_with_rotating_deals_every_match_is_played_by_a_process_of_its_own(folder):
     (folder / "league.toml").write_text(ROTATION)
     (folder / "counter.py").write_text(COUNTER)

@@ -157,6 +157,7 @@ async def test_the_matches_of_a_killed_referee_go_to_its_sibling_and_it_is_start
     assert [each["code"] for each in events(server, "process_ended")] == [-signal.SIGKILL]
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.timeout(900)
 async def test_a_restart_goes_round_one_by_one_and_keeps_the_address(supervised) -> None:

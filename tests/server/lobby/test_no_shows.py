@@ -94,7 +94,10 @@ def lost_s(voided: Sequence[dict[str, Any]], bad: Sequence[str]) -> float:
 
 
 @on_one_loop
-@pytest.mark.parametrize(("bad", "places"), [(1, 1), (1, 4), (3, 2)])
+@pytest.mark.parametrize(
+    ("bad", "places"),
+    [(1, 1), pytest.param(1, 4, marks=pytest.mark.slow), pytest.param(3, 2, marks=pytest.mark.slow)],
+)
 async def test_silent_bots_cost_eight_others_three_set_up_times_each(
     house: House, bad: int, places: int
 ) -> None:

@@ -70,7 +70,13 @@ def messages(type_: Descriptor) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({}, optional=fields)
 
 
-@pytest.mark.parametrize("name", sorted(TYPES))
+DEEP = {"seatwise.v1.PlayResponse", "seatwise.v1.WatchMatchResponse"}
+"""Messages of views: to draw one takes a second."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(it, marks=[pytest.mark.slow] * (it in DEEP)) for it in sorted(TYPES)]
+)
 @given(data=st.data())
 @bounded(5)
 def test_a_message_is_written_as_protobuf_writes_it_with_sorted_keys(name: str, data: Any) -> None:

@@ -95,11 +95,6 @@ async def tried(shown: Shown, folder: Path, token: str, examples: int, phases: s
     return int(cases[1].replace(",", ""))
 
 
-async def test_nothing_is_found_in_a_short_run(shown: Shown, tmp_path: Path) -> None:
-    assert await tried(shown, tmp_path, "", 1, "examples,fuzzing") > 50
-    assert not shown.house.logs.faults()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3 * LONGEST_S)
 @pytest.mark.parametrize("caller", ["nobody", "bot", "admin"])

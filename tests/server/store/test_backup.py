@@ -169,6 +169,7 @@ async def test_the_check_finds_a_record_and_a_journal_that_are_not_what_they_wer
         redis.kill()
 
 
+@pytest.mark.slow
 async def test_the_check_names_a_match_that_was_lost_and_mends_it(folder):
     """As an older version lost it: a lobby that took its proposal up later deleted its entry."""
     redis = node(folder / "live")
