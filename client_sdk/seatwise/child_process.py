@@ -25,11 +25,11 @@ from typing import IO, Any, Final
 
 ORPHAN_END_S: Final = 4.0
 """A child that handles SIGTERM has so many seconds to end in order after its parent has ended. It holds its ports so long."""
-FIRST_PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 10.0
+FIRST_START_PAUSE_S: Final = 0.2
+LONGEST_START_PAUSE_S: Final = 10.0
 STEADY_S: Final = 30.0
 """A process that has lived so long is started again after the first pause."""
-LONGEST_LINE: Final = 2**16
+LONGEST_CHILD_LINE: Final = 2**16
 
 # The program that runs between fork and exec on Linux. A preexec_fn would run Python in a fork of a process full of threads.
 _DEATH_SIGNAL_PROGRAM: Final = """
@@ -109,7 +109,7 @@ class ChildProcess:
     async def start(
         cls, module: str, *arguments: str, environment: Mapping[str, str] | None = None, runs_others: bool = False,
         stdout: int | IO[Any] | None = None, stderr: int | IO[Any] | None = None, pass_fds: Sequence[int] = (),
-        limit: int = LONGEST_LINE,
+        limit: int = LONGEST_CHILD_LINE,
     ) -> ChildProcess:  # fmt: skip
         """Start a module as a process. Raises OSError.
 
@@ -180,16 +180,16 @@ class ChildProcess:
 async def run_repeatedly(run_once: Callable[[], Awaitable[object]]) -> None:
     """Call `run_once`, which starts a process and returns at its end, again and again until cancelled.
 
-    The pauses double up to `LONGEST_PAUSE_S`, and begin again after a process that has lived for `STEADY_S`.
+    The pauses double up to `LONGEST_START_PAUSE_S`, and begin again after a process that has lived for `STEADY_S`.
     """
-    loop, pause_s = asyncio.get_running_loop(), FIRST_PAUSE_S
+    loop, pause_s = asyncio.get_running_loop(), FIRST_START_PAUSE_S
     while True:
         began = loop.time()
         await run_once()
         if loop.time() - began >= STEADY_S:
-            pause_s = FIRST_PAUSE_S
+            pause_s = FIRST_START_PAUSE_S
         await asyncio.sleep(pause_s)
-        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        pause_s = min(2 * pause_s, LONGEST_START_PAUSE_S)
 
 
 # In the child
@@ -220,3 +220,22 @@ def told_lines() -> Iterator[Any]:
     """Yield what the parent tells this process. It does not end: the process ends with the parent."""
     while True:
         yield json.loads(_told.get())
+
+
+_AUTOGROUP: Final = Path("/proc/self/autogroup")
+"""Linux shares cores between sessions first, and heeds a niceness only within a session: sched(7), "The autogroup feature"."""
+
+
+def lower_priority(niceness: int) -> bool:
+    """Raise the niceness of this process to at least `niceness`, 0 to 19, also beside other sessions if it has its own.
+
+    Return False if the session could not be changed now. The kernel lets only one process do so every 0.1 s: try again later.
+    """
+    os.nice(max(0, niceness - os.getpriority(os.PRIO_PROCESS, 0)))
+    if os.getsid(0) != os.getpid() or not _AUTOGROUP.exists():
+        return True
+    try:
+        _AUTOGROUP.write_text(str(niceness))
+    except OSError:
+        return False
+    return True

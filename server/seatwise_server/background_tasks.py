@@ -1,10 +1,11 @@
-"""Background tasks: they are kept until they end, and can be cancelled reliably."""
+"""Tasks: kept until they end, cancelled reliably, limited in number; and the event loop in which a process runs them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
-from typing import Any
+from collections.abc import Awaitable, Coroutine, Iterable
+from importlib.util import find_spec
+from typing import Any, TypeVar
 
 CANCEL_AGAIN_S = 0.1
 
@@ -53,3 +54,44 @@ async def cancel_until_ended(tasks: Iterable[asyncio.Task[None]]) -> None:
         for task in left:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_S)
+
+
+T = TypeVar("T")
+
+MOST_AWAITED_AT_ONCE = 32
+
+
+async def gather_limited(work: Iterable[Awaitable[T]]) -> list[T]:
+    """Returns all results, in order. After a failure it waits for the rest, and raises the first error."""
+    turn = asyncio.Semaphore(MOST_AWAITED_AT_ONCE)
+
+    async def one(each: Awaitable[T]) -> T:
+        async with turn:
+            return await each
+
+    results = await asyncio.gather(*map(one, work), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]  # no exception is among them
+
+
+Result = TypeVar("Result")
+
+
+def has_uvloop() -> bool:
+    """Return whether uvloop is installed."""
+    return find_spec("uvloop") is not None
+
+
+def run_in_loop(work: Coroutine[Any, Any, Result], *, with_uvloop: bool) -> Result:
+    """Run a coroutine to its end in a new event loop, and return its result. Exceptions of the coroutine come through.
+
+    Ctrl-C cancels it, as in `asyncio.run`. Raises `ImportError` if uvloop is asked for and is not installed.
+    """
+    if not with_uvloop:
+        return asyncio.run(work)
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)

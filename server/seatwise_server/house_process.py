@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from seatwise import Bot
-from seatwise.child_process import told_lines
+from seatwise.child_process import lower_priority, told_lines
 from seatwise.errors import SeatwiseError, first_error
 from seatwise.kits import KITS
 from seatwise.kits.search_limit import SEARCH_LIMIT
@@ -34,7 +33,7 @@ def main() -> None:
     told = next(told_lines())
     if told["search_share"] is not None:
         SEARCH_LIMIT.limit_share(told["search_share"])
-        os.nice(SEARCH_NICENESS)
+        lower_priority(SEARCH_NICENESS)
     sys.exit(_run_all(told["link"], told["players"]))
 
 

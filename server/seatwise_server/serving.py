@@ -18,22 +18,20 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from structlog.contextvars import bind_contextvars
 
-from seatwise.child_process import told_lines
+from seatwise.child_process import lower_priority, told_lines
 from seatwise.cli.decks import use_deck_files
 from seatwise.kits import REFUSED_GAMES
 from seatwise.kits.hosted.installed_games import forbid_game_code, load_installed_games
 from seatwise.output import AnswerOutput
 from seatwise_server import log
 from seatwise_server.app import PortBusy, StoreLost, running
-from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
+from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended, run_in_loop
 from seatwise_server.config import Config
 from seatwise_server.counts import COUNTS
 from seatwise_server.embedded import EmbeddedRedisError
-from seatwise_server.event_loop import run_in_loop
 from seatwise_server.game_choice import GameChoice
 from seatwise_server.memory import START_AGAIN, MemoryLimitPassed
 from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
-from seatwise_server.priority import lower_priority
 from seatwise_server.store.errors import StoreError
 from seatwise_server.supervisor import Facts, StartFailed
 from seatwise_server.tls.tls_files import TlsError
@@ -52,7 +50,8 @@ def main() -> None:
     """Serve as a child, until SIGTERM or the end of the parent."""
     lines, answers = told_lines(), AnswerOutput()
     config = Config.from_json(next(lines))
-    lower_priority(config.niceness)
+    if config.niceness:
+        lower_priority(config.niceness)
 
     def serve() -> None:
         prepare_process(config)

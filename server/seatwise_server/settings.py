@@ -538,10 +538,14 @@ def write_table() -> str:
     rows = ["| option | meaning |", "|---|---|", f"| `--config FILE` | {first} |"]
     for declared, option in _declared():
         default = describe_default(declared, option)
-        value = "" if _is_switch(declared) else option.metavar or "\\|".join(option.choices)
+        value = (
+            ""
+            if _is_switch(declared) or not (option.metavar or option.choices)
+            else " " + (option.metavar or "\\|".join(option.choices))
+        )
         told = option.help + (f"; default: {default}" if default else "")
         told += f" ([more]({option.page}))" if option.page else ""
         if option.variable != _variable_of(option.name):
             told += f" (environment: {option.variable})"
-        rows.append(f"| `--{option.name} {value}`".replace(" `", "`") + f" | {told} |")
+        rows.append(f"| `--{option.name}{value}` | {told} |")
     return "\n".join(rows)

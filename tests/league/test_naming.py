@@ -6,7 +6,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledMatch, SoFar
 from seatwise_server.league.naming import id_without_deal, request_id_of, so_far_of
-from seatwise_server.match_names import match_name_for
+from seatwise_server.resource_names import match_name_for
 
 LEAGUE = "leagues/cup-a1b2c3"
 CUP = Knockout(tuple(f"bots/b{seed}/versions/1" for seed in range(4)), duplicate=Duplicate.TRAVELLING)

@@ -16,10 +16,10 @@ from seatwise.cli.tokens import token_at
 from seatwise.client import Client
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.v1 import bot_pb2
-from seatwise_server.bot_names import unify_owner
 from seatwise_server.cli import table
 from seatwise_server.cli.asking import add_arguments, next_page
 from seatwise_server.cli.table import describe_kind
+from seatwise_server.resource_names import unify_owner
 
 BOT_COLUMNS = ("bot", "owner", "registered", "attends", "token last used", "kind", "state")
 BOT_PAGE = 1000

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
+from seatwise.cli.security import add_security_arguments
+from seatwise.defaults import ADDRESS
+from seatwise.errors import EncryptionError, from_rpc
+from seatwise.link.dialing import explain_failure, open_blocking_channel
 from seatwise.v1 import access_service_pb2, bot_service_pb2
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
-from seatwise_server.cli import access_tokens, asking, audit_log, certificates, check, health, owners, table
-from seatwise_server.cli.asking import Call
+from seatwise_server.cli import access_tokens, asking, check, owners, table
+from seatwise_server.cli.asking import Call, next_page
+from seatwise_server.tls.private_ca import issue_certificate
+from seatwise_server.tls.tls_files import TlsError, read_identity
 
 MOST_LISTED = 1000
 
@@ -25,7 +35,7 @@ MOST_LISTED = 1000
 def configure(parser: ArgumentParser) -> None:
     """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    health.configure(verbs.add_parser("health", help=health.HEALTH_HELP, description=health.HEALTH_HELP))
+    _add_health_arguments(verbs.add_parser("health", help=HEALTH_HELP, description=HEALTH_HELP))
     _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
     _add_verb(verbs, "matches", "list the matches that are not over, and their referees", _list_matches)
     _add_verb(verbs, "leases", "list the leases, their holders and the remaining time", _list_leases)
@@ -38,9 +48,7 @@ def configure(parser: ArgumentParser) -> None:
         ("owner", owners.OWNERS_HELP, owners.configure_owners),
     ):
         add_verbs(verbs.add_parser(name, help=help_text, description=help_text))
-    audit_log.configure(
-        verbs.add_parser("audit", help=audit_log.AUDIT_HELP, description=audit_log.AUDIT_HELP)
-    )
+    _add_audit_arguments(verbs.add_parser("audit", help=AUDIT_HELP, description=AUDIT_HELP))
     text = "erase an owner: the name, the addresses and the meaning of pseudonyms; bots, records and the audit log stay"
     erase = _add_verb(verbs, "erase-owner", text, _erase_owner, AccessServiceStub)
     erase.add_argument("owner", help="the owner as it was registered")
@@ -57,10 +65,8 @@ def configure(parser: ArgumentParser) -> None:
         "match", type=arguments.name_parser("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
-    certificates.configure(
-        verbs.add_parser(
-            "certificates", help=certificates.CERTIFICATES_HELP, description=certificates.CERTIFICATES_HELP
-        )
+    _add_certificate_arguments(
+        verbs.add_parser("certificates", help=CERTIFICATES_HELP, description=CERTIFICATES_HELP)
     )
     text = "forget the no-shows of a bot, and let it wait in the queues again"
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
@@ -159,6 +165,154 @@ def _show_rows(
 
 def _print_answer(message: Any, text: str, args: Namespace) -> None:
     print(json.dumps(asking.to_dict(message)) if args.json else text)
+
+
+HEALTH_HELP = "ask whether a process is ready: Redis answers, and a referee has free tables"
+HEALTH_TIMEOUT_S = 3.0
+
+_Status = health_pb2.HealthCheckResponse.ServingStatus
+
+
+def _add_health_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments. The command needs no token."""
+    parser.add_argument("--address", default=ADDRESS, help="address of the process (default: %(default)s)")
+    parser.add_argument(
+        "--service", default="", metavar="NAME",
+        help="ask about one service, such as seatwise.v1.PlayService (default: the process as a whole)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    add_security_arguments(parser)
+    parser.set_defaults(run=_show_health)
+
+
+def _show_health(args: Namespace) -> int:
+    """Return 0 if the server is ready, and 1 if it is not or does not answer."""
+    status = _fetch_status(args)
+    if args.json:
+        print(json.dumps({"status": status}))
+    else:
+        print(status, file=sys.stdout if status == "SERVING" else sys.stderr)
+    return 0 if status == "SERVING" else 1
+
+
+def _fetch_status(args: Namespace) -> str:
+    endpoint, security = asking.server_of(args, token="")
+    with open_blocking_channel(endpoint, security) as channel:
+        request = health_pb2.HealthCheckRequest(service=args.service)
+        try:
+            answer = health_pb2_grpc.HealthStub(channel).Check(request, timeout=HEALTH_TIMEOUT_S)
+        except grpc.RpcError as error:
+            explained = explain_failure(endpoint, security, from_rpc(error))
+            if isinstance(explained, EncryptionError):
+                raise explained from error
+            return f"no answer from {args.address}: {error.code().name}"
+        return str(_Status.Name(answer.status))
+
+
+AUDIT_HELP = (
+    "list what admins did and what they were refused; with --json as lines that `seatwise verify` checks"
+)
+
+
+def _add_audit_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments."""
+    asking.add_arguments(parser)
+    parser.add_argument(
+        "--after",
+        type=int,
+        default=0,
+        metavar="SEQ",
+        help="begin after the entry with this seq (default: the oldest)",
+    )
+    parser.set_defaults(run=_list_audit)
+
+
+def _list_audit(args: Namespace) -> int:
+    """List the entries, oldest first."""
+    with asking.open_service(args, AccessServiceStub) as ask:
+        entries = _list_entries(ask, max(0, args.after))
+        if args.json:
+            for entry in entries:
+                print(entry.line)
+            return 0
+        rows = [_row_of(entry) for entry in entries]
+    if rows:
+        table.show_table("Audit log", ("seq", "time", "who", "from", "method", "thing", "outcome"), rows)
+    else:
+        print("There are none.")
+    return 0
+
+
+def _list_entries(ask: Call, after: int) -> Iterator[access_service_pb2.AuditEntry]:
+    token = str(after)
+    while token:
+        page = ask(
+            "ListAuditEntries", access_service_pb2.ListAuditEntriesRequest(page_size=1000, page_token=token)
+        )
+        yield from page.entries
+        token = next_page(token, page)
+
+
+def _row_of(entry: access_service_pb2.AuditEntry) -> list[str]:
+    written = json.loads(entry.line)
+    at = datetime.fromtimestamp(written["at_ms"] / 1000, UTC)
+    who, address = entry.who or written["who"], entry.address or written["from"]
+    method = written["method"].rpartition("/")[2]
+    return [
+        str(written["seq"]),
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        who,
+        address,
+        method,
+        written["thing"],
+        written["outcome"],
+    ]
+
+
+CERTIFICATES_HELP = "sign a certificate for servers with these hosts, by a CA of your own, or renew it"
+
+
+def _add_certificate_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments. The command needs no server."""
+    parser.add_argument(
+        "hosts", nargs="+", metavar="HOST", help="names and IP addresses by which clients call the server"
+    )
+    parser.add_argument(
+        "--ca",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="folder of the CA; it is made at the first run",
+    )
+    parser.add_argument(
+        "--into",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="folder to write tls.crt, tls.key and ca.crt to",
+    )
+    parser.add_argument(
+        "--readable", action="store_true",
+        help="let every user that can open the folder read the key, for a server that runs as another user",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.set_defaults(run=_issue_certificates)
+
+
+def _issue_certificates(args: Namespace) -> int:
+    """Issue the certificate and print the pin of its key; return the exit code."""
+    try:
+        files = issue_certificate(args.ca, args.into, args.hosts, is_readable=args.readable)
+        identity = read_identity(files)
+    except TlsError as error:
+        print(f"seatwise ctl: {error}", file=sys.stderr)
+        return 1
+    expires = f"{identity.expires:%Y-%m-%d}"
+    if args.json:
+        print(json.dumps({"cert": str(files.cert), "pin": identity.pin, "expires": expires}))
+    else:
+        print(f"{files.cert} for {', '.join(args.hosts)}, until {expires}. Pin of its key: {identity.pin}")
+    return 0
 
 
 COMMAND = Command(

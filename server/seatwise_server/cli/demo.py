@@ -10,9 +10,13 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar
 
 from google.protobuf.json_format import MessageToDict
 
@@ -25,8 +29,8 @@ from seatwise.kits import DEFAULT_GAME, KITS, OWN_KITS
 from seatwise.output import writing_file
 from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
-from seatwise_server.cli import ladder_table, table
-from seatwise_server.cli.tally import Tally
+from seatwise_server.cli import table
+from seatwise_server.cli.ladder import show_standings
 
 DEMOS = {kit.name: kit.demo for kit in OWN_KITS if kit.demo is not None}
 """The demo of each game that has one."""
@@ -261,7 +265,7 @@ def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standin
         if draw_end is not None:
             print(draw_end(played[-1], shutil.get_terminal_size().columns))
         table.show_table(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.list_cells())
-        ladder_table.show_standings(f"The ladder after {len(records)} matches", standings)
+        show_standings(f"The ladder after {len(records)} matches", standings)
         print(
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
         )
@@ -270,6 +274,69 @@ def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standin
         print(f"  {program_name()} serve")
         print(f"  {program_name()} bot my_bot.py:MyBot{game}")
     return 1 if faults else 0
+
+
+@dataclass(slots=True)
+class _Row:
+    points: list[int] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    timeouts: int = 0
+    charged: list[int] = field(default_factory=list)
+
+
+class Tally:
+    """Points, ranks, timeouts and charged time by bot, with the best mean of points first."""
+
+    COLUMNS: ClassVar = ("bot", "matches", "mean points", "mean rank", "timeouts", "charged ms/move")
+
+    def __init__(self, records: Sequence[dict[str, Any]]) -> None:
+        self._rows: dict[str, _Row] = defaultdict(_Row)
+        for record in records:
+            self._add_record(record)
+
+    def _add_record(self, record: dict[str, Any]) -> None:
+        bots = [seat["bot"] for seat in record["seats"]]
+        for seat, bot in enumerate(bots):
+            self._rows[bot].points.append(record["outcome"]["points"][seat])
+            self._rows[bot].ranks.append(record["result"]["ranks"][seat])
+        for entry in record["entries"]:
+            if entry["kind"] == "move":
+                self._rows[bots[entry["seat"]]].charged.append(entry["charged_ms"])
+            elif entry["kind"] == "called":
+                for call in entry["calls"]:
+                    self._rows[bots[call["seat"]]].charged.append(call["charged_ms"])
+            elif entry["kind"] == "default" and entry["reason"] == "TIMED_OUT":
+                for move in entry["moves"]:
+                    self._rows[bots[move["seat"]]].timeouts += 1
+
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each bot as plain values."""
+        ordered = sorted(self._rows.items(), key=lambda named: -fmean(named[1].points))
+        return [
+            {
+                "bot": bot,
+                "matches": len(row.points),
+                "mean_points": fmean(row.points),
+                "mean_rank": fmean(row.ranks),
+                "timeouts": row.timeouts,
+                "charged_ms_per_move": fmean(row.charged or [0]),
+            }
+            for bot, row in ordered
+        ]
+
+    def list_cells(self) -> list[list[str]]:
+        """Return the texts of each row for a table with `COLUMNS`."""
+        return [
+            [
+                row["bot"].removeprefix("bots/").replace("/versions/", " v"),
+                str(row["matches"]),
+                f"{row['mean_points']:.1f}",
+                f"{row['mean_rank']:.2f}",
+                str(row["timeouts"]),
+                f"{row['charged_ms_per_move']:.2f}",
+            ]
+            for row in self.list_rows()
+        ]
 
 
 COMMAND = Command(

@@ -1,8 +1,9 @@
-"""`seatwise serve`: one server process, or several under one command."""
+"""`seatwise serve`: one server process, or several under one command. `seatwise config show`: the settings that it would have."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
@@ -15,8 +16,9 @@ from urllib.parse import urlsplit
 from seatwise.cli.command import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, WS_PORT, find_data_folder
 from seatwise.link.endpoint import is_local_address
+from seatwise_server.background_tasks import has_uvloop, run_in_loop
+from seatwise_server.cli import table
 from seatwise_server.config import Config, HttpSettings, address_from_here
-from seatwise_server.event_loop import has_uvloop, run_in_loop
 from seatwise_server.game_choice import GameChoice, has_hosted_games
 from seatwise_server.memory import LEAST_MEMORY, default_limit
 from seatwise_server.settings import (
@@ -24,9 +26,11 @@ from seatwise_server.settings import (
     ROLES,
     ServeOptions,
     ServerSettings,
+    Setting,
     add_options,
     options_of,
     read_settings,
+    write_table,
 )
 from seatwise_server.tls.self_signed import self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
@@ -300,4 +304,44 @@ def _connection_options(address: str, pin: str) -> str:
     return f"{here} --tls-pin {pin}" if pin else f"{here} --insecure"
 
 
+# seatwise config show
+
+
+def configure_show(parser: ArgumentParser) -> None:
+    """Add the arguments."""
+    show = parser.add_subparsers(dest="verb", required=True).add_parser(
+        "show", help="show the settings that `seatwise serve` would have here with these options, and where each is from"
+    )  # fmt: skip
+    show.add_argument("--json", action="store_true", help="print JSON, a line for each setting")
+    show.add_argument(
+        "--markdown", action="store_true", help="print all options as the table of the operators' guide"
+    )
+    add_options(show)
+
+
+def show_settings(args: Namespace) -> int:
+    """Show the settings; return the exit code."""
+    if args.markdown:
+        print(write_table())
+        return 0
+    settings = read_settings(args)
+    options_of(settings)
+    if args.json:
+        for each in settings.values():
+            told = {"setting": each.option.name, "value": _value_of(each), "source": each.source}
+            print(json.dumps(told, default=str))
+        return 0
+    rows = [[each.option.name, each.source, each.shown] for each in settings.values()]
+    table.show_table("Settings of seatwise serve", ["setting", "from", "value"], rows)
+    return 0
+
+
+def _value_of(setting: Setting) -> object:
+    """Return the value, without a password."""
+    return setting.shown if setting.option.is_secret else setting.value
+
+
 COMMAND = Command("serve", "run a server", configure, run)
+CONFIG_COMMAND = Command(
+    "config", "show the settings of a server, and where they are from", configure_show, show_settings
+)

@@ -6,10 +6,10 @@ import ast
 from pathlib import Path
 
 from seatwise.samples import SAMPLES
-from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.settings import Entrant
 from seatwise_server.league.table_reader import TableReader
+from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 
 FEWEST_ENTRANTS = 2
 

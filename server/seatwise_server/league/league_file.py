@@ -12,7 +12,6 @@ from seatwise.local.table import local_time_control
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
-from seatwise_server.bot_names import BadBotName, bot_name_for
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.competition.statistics.sprt import MOST_LEAST_POINTS
@@ -32,6 +31,7 @@ from seatwise_server.league.settings import (
     Trial,
 )
 from seatwise_server.league.table_reader import TableReader
+from seatwise_server.resource_names import BadBotName, bot_name_for
 
 TESTED = 2
 

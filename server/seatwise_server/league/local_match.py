@@ -21,7 +21,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import ScheduledMatch, SharedDeal
 from seatwise_server.league.naming import deal_name, request_id_of
 from seatwise_server.league.settings import League
-from seatwise_server.match_names import match_name_for
+from seatwise_server.resource_names import match_name_for
 
 
 @dataclass(frozen=True, slots=True)

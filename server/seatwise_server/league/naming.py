@@ -9,7 +9,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar, attempt_ids
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.match_names import match_name_for
+from seatwise_server.resource_names import match_name_for
 
 
 def request_id_of(league: str, match: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.store import SeatOf
-from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
+from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 
 FIRST_REQUEST_S = 10.0
 """Seconds that a stream may stay open without a first request."""

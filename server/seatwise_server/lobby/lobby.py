@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise_server.background_tasks import gather_limited
 from seatwise_server.counts import COUNTS
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
@@ -31,7 +32,6 @@ from seatwise_server.store import Attendance as Presence
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
 from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
-from seatwise_server.together import gather_limited
 
 GATHER_S = 0.01
 """The time, in seconds, for which changes are collected before they are handled together."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import structlog
 
-from seatwise_server.bot_names import unify_owner
+from seatwise_server.background_tasks import MOST_AWAITED_AT_ONCE, gather_limited
 from seatwise_server.game_choice import GameKind, kind_of_game
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_pairing import AttendingBot
@@ -27,10 +27,9 @@ from seatwise_server.lobby.seating import (
     Seating,
     loop_time,
 )
-from seatwise_server.match_names import new_match_name
+from seatwise_server.resource_names import new_match_name, unify_owner
 from seatwise_server.store import OwnerLimits, Proposal, QueueEntry, Store, now_ms
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.together import MOST_AWAITED_AT_ONCE, gather_limited
 
 PASS_S = 0.2
 """The longest time between two passes, in seconds."""

@@ -20,6 +20,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_referee.time_control import TimeControl
+from seatwise_server.background_tasks import gather_limited
 from seatwise_server.game_choice import ALL_KINDS, GameKind, kind_of_game
 from seatwise_server.store import (
     OWNERS_PREFIX,
@@ -37,7 +38,6 @@ from seatwise_server.store.errors import MatchRetired, NoFreeTable, ProposalExpi
 from seatwise_server.store.match_filters import facets_of
 from seatwise_server.store.matches import WAITED_SINCE
 from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS, REFEREE_SILENT_MS
-from seatwise_server.together import gather_limited
 
 CREATED = "~created"
 """The queue of created matches, which wait for their bots; no bot can name it."""

@@ -26,9 +26,9 @@ from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import describe_verdict, standings_of
-from seatwise_server.match_names import match_name_for
 from seatwise_server.pages.page_responses import PageCalls, render_page
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import match_name_for
 
 # The schedule of a league for its page: which matches come next, as far as the published results decide it.
 

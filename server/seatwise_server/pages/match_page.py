@@ -33,7 +33,7 @@ from seatwise_server.rest.caching import FOREVER, caching_headers, is_unchanged,
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_errors import JSON_TYPE
 from seatwise_server.services.stream_quota import StreamQuota
-from seatwise_server.shared_stream import SharedStream
+from seatwise_server.streams import SharedStream
 
 # Writes the positions that a spectator may see in the form of a replay.
 

@@ -26,6 +26,7 @@ from seatwise_referee.match import Match, replay_match
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
+from seatwise_server.background_tasks import gather_limited
 from seatwise_server.game_choice import GameChoice, GameKind, kind_of_game
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.lease import STORE_RETRY_S
@@ -35,7 +36,6 @@ from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailab
 from seatwise_server.store.jobs import Job
 from seatwise_server.store.notices import handover_notices
 from seatwise_server.timings import REFEREE_LEASE_S
-from seatwise_server.together import gather_limited
 
 TAKEOVER_CHECK_S = 0.25
 SHARING_S = 0.5

@@ -12,7 +12,7 @@ from seatwise_server.play.allowance import DistanceMeter
 from seatwise_server.play.outbox import Draft, Outbox, UpdateSource
 from seatwise_server.play.table import Table
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
-from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
+from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 
 PING_S = 2.0
 MOST_OPEN_PINGS = 8

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import structlog
 
 from seatwise_referee.ending import VoidReason
+from seatwise_server.background_tasks import gather_limited
 from seatwise_server.game_choice import GameChoice, GameKind
 from seatwise_server.play.allowance import DistanceMeters
 from seatwise_server.play.delivery import Delivery
@@ -24,7 +25,6 @@ from seatwise_server.play.table import Table
 from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
-from seatwise_server.together import gather_limited
 
 DEREGISTER_TIMEOUT_S = 1.0
 """The longest time to deregister at the store when this referee stops, in seconds; the store may be gone."""

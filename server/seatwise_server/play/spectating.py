@@ -24,8 +24,8 @@ from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.config import SpectatorDelay
 from seatwise_server.refusal import Refusal
-from seatwise_server.shared_stream import SharedStream
 from seatwise_server.store import MatchMeta, Store
+from seatwise_server.streams import SharedStream
 
 TAIL_BLOCK_MS = 1000
 SHORTEST_UPDATE_S = 0.1

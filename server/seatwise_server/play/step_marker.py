@@ -16,8 +16,8 @@ from typing import Final, TypeVar
 
 import structlog
 
+from seatwise.child_process import lower_priority
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_server.priority import lower_priority
 
 STEP_FILE_VARIABLE: Final = "SEATWISE_STEP_FILE"
 """The environment variable with the path of the file. Without it nothing is noted."""

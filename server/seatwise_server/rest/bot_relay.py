@@ -41,7 +41,7 @@ from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.declarations import method_rules
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
+from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 
 MOST_PINGS = 1_000
 """Pings that a bot may leave without an answer before the oldest is forgotten."""

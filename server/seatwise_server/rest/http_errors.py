@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from seatwise_server.counts import COUNTS
-from seatwise_server.error_body import HTTP_STATUS, write_error_body
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import HTTP_STATUS, Refusal, write_error_body
 
 JSON_TYPE = "application/json"
 CHALLENGE = 'Bearer realm="seatwise"'

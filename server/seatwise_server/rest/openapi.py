@@ -11,8 +11,7 @@ from typing import Any, cast
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from seatwise.codec.json_values import JSON_VALUE
-from seatwise_server.error_body import HTTP_STATUS
-from seatwise_server.refusal import REASONS
+from seatwise_server.refusal import HTTP_STATUS, REASONS
 from seatwise_server.rest.bot_relay import BOT_ROUTES, BotRoute
 from seatwise_server.rest.openapi_examples import ID_EXAMPLES, example_of_message
 from seatwise_server.rest.routes import HTTP_ROUTES, NO_BODY, WHOLE_BODY, HttpRoute

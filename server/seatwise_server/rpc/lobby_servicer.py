@@ -14,8 +14,7 @@ from seatwise_server.rpc.error_interceptor import Context, authorize_call
 from seatwise_server.services.access import ATTEND_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.stream_arrival import note_arrival_of_stream
-from seatwise_server.stream_reader import reading_beside
+from seatwise_server.streams import note_arrival_of_stream, reading_beside
 
 
 class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):

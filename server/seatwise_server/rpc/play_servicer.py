@@ -18,8 +18,7 @@ from seatwise_server.services.access import PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.read_budget import address_of_peer
-from seatwise_server.stream_arrival import note_arrival_of_stream
-from seatwise_server.stream_reader import reading_beside
+from seatwise_server.streams import note_arrival_of_stream, reading_beside
 
 SERVICE = "seatwise.v1.PlayService"
 

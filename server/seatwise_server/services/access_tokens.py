@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import access_token_pb2
 from seatwise_server import resources
-from seatwise_server.bot_names import former_owner_forms, unify_owner
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import former_owner_forms, unify_owner
 from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_OWNERS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
 from seatwise_server.services.bots import LONGEST_OWNER, find_bot

@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from seatwise_server.bot_names import unify_owner
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import unify_owner
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation

@@ -12,9 +12,9 @@ from seatwise.v1 import bot_pb2
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_referee.match_state import MatchState
 from seatwise_server import resources
-from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.lobby.seating import QUEUES, Seating
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.resources import match_resource, optional_timestamp
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller

@@ -21,9 +21,8 @@ from seatwise.kits import KITS
 from seatwise.kits.game_kit import GuestTable
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server import resources
-from seatwise_server.bot_names import bot_name_for, parse_bot_name
-from seatwise_server.match_names import match_name_for
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import bot_name_for, match_name_for, parse_bot_name
 from seatwise_server.services.access import SCOPES_OF_GUESTS, SCOPES_OF_PEOPLE
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation

@@ -16,6 +16,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.verify import verify_line
 from seatwise_referee.verify.header import setup_of
+from seatwise_server.background_tasks import gather_limited
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
@@ -26,7 +27,6 @@ from seatwise_server.store import Store, now_ms
 from seatwise_server.store.match_filters import OVER, sets_of_state
 from seatwise_server.store.match_traces import ListCursor, MatchTraceReader, MatchTraces
 from seatwise_server.store.redis.client import Argument
-from seatwise_server.together import gather_limited
 
 # Restores the stored entry of a match from its record, after the entry was lost.
 

@@ -17,12 +17,11 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server import resources
-from seatwise_server.bot_names import BadBotName, parse_bot_name
 from seatwise_server.lobby.seating import CREATED, Seating, list_living
-from seatwise_server.match_names import match_name_for, new_match_name
 from seatwise_server.play.no_shows import ABSENT_BOTS
 from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import BadBotName, match_name_for, new_match_name, parse_bot_name
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found
 from seatwise_server.services.deal_sets import DealSetRegistry, WithheldResults

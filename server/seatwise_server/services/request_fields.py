@@ -6,9 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from seatwise_server.bot_names import unify_owner
 from seatwise_server.play.inbound import LONGEST_REQUEST_ID
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import unify_owner
 
 # Names of resources that a caller chooses: `ladders/summer`, `leagues/1`, `sets/a`.
 

@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
+from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import keys
 from seatwise_server.store.errors import (
     BadPageToken,

@@ -26,7 +26,7 @@ from time import monotonic
 
 import structlog
 
-from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
+from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store.errors import StoreError, TokenRefused
 
 TOKEN_PREFIX = "seatwise_"

@@ -19,7 +19,7 @@ from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.call_log import CallLog
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.stream_reader import reading_beside
+from seatwise_server.streams import reading_beside
 from seatwise_server.ws.bot_socket import BotSocket, SocketMessage
 from seatwise_server.ws.play_input import PlayInput
 from seatwise_server.ws.upgrade_request import Upgrade

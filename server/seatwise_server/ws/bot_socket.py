@@ -10,7 +10,7 @@ from picows import WSFrame, WSListener, WSMsgType, WSTransport
 
 from seatwise_server.kernel_round_trips import read_round_trip_ms
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
-from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
+from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 from seatwise_server.ws.message_formats import MessageFormat
 from seatwise_server.ws.refusal_frames import close_code, encode_error
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from seatwise_server.error_body import HTTP_STATUS, write_error_body
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import HTTP_STATUS, Refusal, write_error_body
 
 FIRST_CLOSE_CODE = 4000
 """Close codes of applications begin here (RFC 6455, section 7.4.2). The number of the canonical code is added."""

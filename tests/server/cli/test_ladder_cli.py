@@ -17,7 +17,7 @@ from harness.ladder import Rung, players
 
 from seatwise.client import AsyncClient
 from seatwise_referee.verify import verify_lines
-from seatwise_server.cli.ladder_table import format_ranges
+from seatwise_server.cli.ladder import format_ranges
 from seatwise_server.competition.logged_result import LoggedResult
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from seatwise.errors import UsageError
-from seatwise_server.cli import config as config_command
 from seatwise_server.cli import serve
 from seatwise_server.config import Config
 from seatwise_server.settings import hide_passwords, read_settings, write_table
@@ -114,8 +113,8 @@ def test_config_show_tells_where_values_are_from_and_no_secret(
     file: Path, capsys: pytest.CaptureFixture[str], how: list[str]
 ) -> None:
     parser = ArgumentParser()
-    config_command.configure(parser)
-    assert config_command.run(parser.parse_args(["show", *how, "--config", str(file), "--port", "1"])) == 0
+    serve.configure_show(parser)
+    assert serve.show_settings(parser.parse_args(["show", *how, "--config", str(file), "--port", "1"])) == 0
     said = capsys.readouterr().out
     assert "hidden" not in said
     assert "redis://:***@db/0" in said

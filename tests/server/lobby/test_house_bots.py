@@ -37,7 +37,7 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
         started.set()
         return await asyncio.Future()
 
-    monkeypatch.setattr(child_process, "FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(child_process, "FIRST_START_PAUSE_S", 0.0)
     monkeypatch.setattr(house, "_run_process", fails_once)
     running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
     async with asyncio.timeout(10):

@@ -16,7 +16,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import SeatNews, SeatOf, SeatOffer, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.stream_arrival import note_arrival_of_stream
+from seatwise_server.streams import note_arrival_of_stream
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 STANDS = SeatOffer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())

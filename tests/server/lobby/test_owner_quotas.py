@@ -23,8 +23,8 @@ from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import CREATED, Seating
-from seatwise_server.match_names import new_match_name
 from seatwise_server.refusal import Refusal
+from seatwise_server.resource_names import new_match_name
 from seatwise_server.services.access import Access
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Caller

@@ -21,9 +21,9 @@ from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import CREATED, QUEUES, Seating
-from seatwise_server.match_names import new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
+from seatwise_server.resource_names import new_match_name
 from seatwise_server.store import Attendance, Flusher, Job, OwnerLimits, Proposal, Store, keys, now_ms
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 

@@ -10,12 +10,12 @@ import pytest
 from doubles.virtual import in_virtual_time
 from redis.asyncio import Redis
 
+from seatwise_server.background_tasks import MOST_AWAITED_AT_ONCE
 from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.play import lease, match_claims
 from seatwise_server.play.match_claims import Takeover, UnownedMatch
 from seatwise_server.store import Death, Fence, Heartbeat, Store
 from seatwise_server.store.jobs import Job
-from seatwise_server.together import MOST_AWAITED_AT_ONCE
 
 LEASE_S = 0.3
 

@@ -8,7 +8,7 @@ import gc
 import pytest
 from harness.house import lost_tasks
 
-from seatwise_server.stream_reader import reading_beside
+from seatwise_server.streams import reading_beside
 
 
 async def _refused_by_grpc() -> None:

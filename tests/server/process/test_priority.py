@@ -13,7 +13,7 @@ GROUP = Path("/proc/self/autogroup")
 PROGRAM = """
 import os
 from pathlib import Path
-from seatwise_server.priority import lower_priority
+from seatwise.child_process import lower_priority
 changed = lower_priority(7)
 group = Path("/proc/self/autogroup")
 while not changed:  # the kernel lets one process do so every 0.1 s

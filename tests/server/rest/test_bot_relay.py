@@ -26,7 +26,7 @@ from seatwise_server.rest.bot_relay import (
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.matches import LivingReferee
 from seatwise_server.store import Store
-from seatwise_server.stream_arrival import StreamArrival, note_arrival_of_stream
+from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 

@@ -16,8 +16,7 @@ from google.protobuf import json_format, message_factory
 from harness import House, HttpAnswer, HttpConnection, dealt, refusal_of, until
 
 from seatwise.v1 import match_service_pb2
-from seatwise_server.error_body import HTTP_STATUS
-from seatwise_server.refusal import REASONS
+from seatwise_server.refusal import HTTP_STATUS, REASONS
 from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
 from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
 

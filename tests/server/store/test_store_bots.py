@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
+from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import Store, keys
 from seatwise_server.store.attendance import Attendance
 from seatwise_server.store.errors import (

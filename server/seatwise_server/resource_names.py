@@ -1,8 +1,10 @@
-"""The form of a bot's name and version, its resource name (`bots/<name>/versions/<version>`), and the name of its owner."""
+"""Names of resources: bots and their owners, and matches, whose names cannot be guessed or follow from a request."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import secrets
 import unicodedata
 
 _BOT_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -57,3 +59,19 @@ def unify_owner(text: str) -> str:
 def former_owner_forms(text: str) -> set[str]:
     """Return the forms in which earlier versions may have stored this name."""
     return {text, unify_owner(text), unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
+
+
+ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+"""Characters that are not easily confused with one another."""
+ID_LENGTH = 12
+
+
+def new_match_name() -> str:
+    """Draws a name that cannot be guessed and is short enough to type."""
+    return "matches/" + "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
+
+
+def match_name_for(request_id: str) -> str:
+    """Derives a name from the request id, always the same, so that a repeated request creates no second match."""
+    digest = hashlib.sha256(f"create/{request_id}".encode()).digest()[:ID_LENGTH]
+    return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)

@@ -1,13 +1,58 @@
-"""Reads a stream once, in a task, for all who follow it in this process."""
+"""Streams: when each came, the task that reads one beside its handler, and one that is read once for all its followers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from typing import TypeVar
+import itertools
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, NamedTuple, TypeVar
 
 from seatwise_server.background_tasks import cancel_until_ended
+
+_arrivals = itertools.count(1)
+
+
+class StreamArrival(NamedTuple):
+    """When a stream came to this process. A later one compares as greater."""
+
+    number: int
+    """Higher than that of each stream that came before it."""
+    time_s: float
+    """On the clock of the event loop."""
+
+
+def note_arrival_of_stream() -> StreamArrival:
+    """Returns the arrival of a stream that comes now.
+
+    Call it before anything is awaited for the stream. After a standstill many connections wait, most of them given up by their bots,
+    and what is awaited for one may take longer than for the next.
+    """
+    return StreamArrival(next(_arrivals), asyncio.get_running_loop().time())
+
+
+@contextmanager
+def reading_beside(
+    reading: Coroutine[Any, Any, None], on_end: Callable[[], None]
+) -> Iterator[asyncio.Task[None]]:
+    """Runs `reading` as a task inside the block, and calls `on_end` when it ends.
+
+    After the block its outcome is dropped: gRPC fails a read if the stream was refused or its caller has gone, and
+    asyncio would log that with a traceback.
+    """
+    reader = asyncio.create_task(reading)
+    reader.add_done_callback(lambda _: on_end())
+    try:
+        yield reader
+    finally:
+        reader.cancel()
+        reader.add_done_callback(_drop_outcome)
+
+
+def _drop_outcome(reader: asyncio.Task[None]) -> None:
+    if not reader.cancelled():
+        reader.exception()
+
 
 ItemT = TypeVar("ItemT")
 
