@@ -120,7 +120,10 @@ class Witness:
             self.counts[f"rejected {reason}"] += 1
             seen.rejected.append((item.seat, item.move_rejected.request_id, reason))
         elif what == "match_ended":
-            seen.ends[item.match_ended.SerializeToString(deterministic=True)] = None
+            ended = MatchEnded()
+            ended.CopyFrom(item.match_ended)
+            ended.ClearField("receipt")  # it is of the way by which the bot was told, and may be empty
+            seen.ends[ended.SerializeToString(deterministic=True)] = None
 
     def result(self, process: str, result: Result) -> None:
         """The SDK tells a bot's program how a match ended."""
