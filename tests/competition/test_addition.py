@@ -20,7 +20,7 @@ from seatwise_server.competition.numeric import addition
 from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
-from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
+from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.competition.statistics.luck_correction import (
     correct_by_measures,
     correct_by_other_tables,
@@ -28,14 +28,13 @@ from seatwise_server.competition.statistics.luck_correction import (
     fit_par_coefficient,
     remaining_variance,
 )
-from seatwise_server.competition.statistics.residuals import match_residuals
-from seatwise_server.competition.statistics.running_differences import follow_differences
 from seatwise_server.competition.statistics.season_statistics import (
+    bootstrap_orders,
     compare_pairs,
     estimate_differences,
     estimate_entrant_means,
+    follow_differences,
 )
-from seatwise_server.competition.statistics.seat_bias import find_seat_bias
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -72,7 +71,7 @@ def figures_of(log: list[LoggedResult]) -> dict[str, str]:
         "measures": correct_by_measures(log, measures, [0.3, 0.1]),
         "variance": remaining_variance(log, par),
         "orders": bootstrap_orders(log, par),
-        "seats": find_seat_bias(match_residuals(log)),
+        "fairness": check_fairness(log),
         "running": {pair: each.interval() for pair, each in running.items()},
         "strengths": fit_strengths(log),
     }

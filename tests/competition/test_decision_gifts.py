@@ -14,7 +14,12 @@ import seatwise
 from seatwise.cli import main
 from seatwise.kits.ugo.match_luck import COST_SCALE, MatchGifts, judge_card, measure_gifts
 from seatwise_referee.games.ugo import Ugo
-from seatwise_server.competition.statistics.decision_gifts import LEAST_JUDGED_MATCHES, find_gifts
+from seatwise_server.competition.statistics.pair_test import (
+    LEAST_JUDGED_MATCHES,
+    _compare_takers,
+    _test_scores,
+    find_gifts,
+)
 
 BOTS = tuple(f"bots/b{number}/versions/1" for number in range(8))
 
@@ -36,8 +41,8 @@ def test_a_gap_is_the_gift_to_one_less_the_mean_gift_to_the_others() -> None:
     other = ((-1.0, 6.0, 1.0, 3.0), *gifts[1:])
     matches = [MatchGifts(BOTS[:4], gifts), MatchGifts(BOTS[:4], other)] * (LEAST_JUDGED_MATCHES // 2)
     found = {(each.giver, each.taker): each for each in find_gifts(matches)}
-    assert found[BOTS[0], BOTS[1]].gap == 3.5
-    assert found[BOTS[0], BOTS[2]].gap == -3.25
+    assert found[BOTS[0], BOTS[1]].gain == 3.5
+    assert found[BOTS[0], BOTS[2]].gain == -3.25
     assert found[BOTS[0], BOTS[1]].is_remarkable
     assert found[BOTS[1], BOTS[0]].p_value == 0.5
 
@@ -49,6 +54,53 @@ def test_friends_are_found_and_the_giver_is_told_from_the_taker() -> None:
     assert not any(each.is_remarkable for each in others)
 
 
+KINDS = {
+    "no gift": 0.0,
+    "three points in every match": 3.0,
+    "fifteen in one of five": 15.0,
+    "twelve in the last quarter": 12.0,
+}
+
+
+def season_with_gift(kind: str, seed: int, seats: int = 4) -> list[MatchGifts]:
+    """400 matches. The gap of a match has a standard deviation of 8.9 points, with heavy tails. A gift is taken from the others at the table."""
+    chance, played, met = Random(seed), [], 0
+    tables = [tuple(chance.sample(BOTS, seats)) for _ in range(400)]
+    meetings = sum({BOTS[0], BOTS[1]} <= set(bots) for bots in tables)
+    for bots in tables:
+        gifts = [
+            [5.65 * chance.gauss() / math.sqrt(chance.gammavariate(2.5, 0.4)) for _ in bots] for _ in bots
+        ]
+        if {BOTS[0], BOTS[1]} <= set(bots):
+            gift = KINDS[kind]
+            if (kind.endswith("five") and met % 5) or (kind.endswith("quarter") and met < 0.75 * meetings):
+                gift = 0.0
+            met += 1
+            giver, taker = map(bots.index, BOTS[:2])
+            for seat in set(range(seats)) - {giver}:
+                gifts[giver][seat] += gift if seat == taker else -gift / (seats - 2)
+        played.append(MatchGifts(bots, tuple(map(tuple, gifts))))
+    return played
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_power_against_each_kind_of_gift(kind: str) -> None:
+    """For docs/statistics.md."""
+    first = [find_gifts(season_with_gift(kind, seed))[0] for seed in range(100)]
+    named = sum(each.is_remarkable for each in first)
+    right = sum(each.is_remarkable and (each.giver, each.taker) == BOTS[:2] for each in first)
+    print(f"{kind}: named {named} of 100, the right pair first {right}")
+    assert named <= 11 if kind == "no gift" else right >= 50
+
+
+def test_gifts_in_the_last_quarter_are_found() -> None:
+    first = [find_gifts(season_with_gift("twelve in the last quarter", seed))[0] for seed in range(4)]
+    assert [(each.giver, each.taker, each.is_remarkable) for each in first] == [(*BOTS[:2], True)] * 4
+    assert {each.found_by for each in first} == {"in the last quarter of their matches"}
+
+
 def test_honest_seasons_are_seldom_named() -> None:
     named = sum(find_gifts(season(100, gift=0, noise=7, seed=seed))[0].is_remarkable for seed in range(12))
     assert named <= 2
@@ -58,13 +110,12 @@ def test_honest_seasons_are_seldom_named() -> None:
 def test_the_p_value_is_that_of_gifts_in_any_order(large: int) -> None:
     """One seat of three is given 30: with 20 matches, the number of large gifts to a bot is binomial."""
     rows = [(0.0, *(30.0 if seat == taken else 0.0 for seat in (1, 2, 3))) for taken in (1, 2)]
-    matches = [MatchGifts(BOTS[:4], (rows[number >= large], *[(0.0,) * 4] * 3)) for number in range(20)]
-    [found] = [each for each in find_gifts(matches) if (each.giver, each.taker) == BOTS[:2]]
+    given = [dict(_compare_takers(0, rows[number >= large]))[1] for number in range(20)]
     exact = [
         sum(math.comb(20, k) * 2 ** (20 - k) for k in range(least, 21)) / 3**20
         for least in (large, large + 1)
     ]
-    assert found.p_value == pytest.approx(sum(exact) / 2, rel=0.2)
+    assert _test_scores(given) == pytest.approx(sum(exact) / 2, rel=0.2)
 
 
 def test_a_match_with_huge_gifts_neither_names_a_pair_nor_hides_a_friend() -> None:

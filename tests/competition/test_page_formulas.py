@@ -15,9 +15,9 @@ from seatwise.kits.ugo.match_luck import mean_playout_points
 from seatwise_server.competition.numeric.student_t import half_width_errors
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
-from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
 from seatwise_server.competition.statistics.luck_correction import correct_by_measures
 from seatwise_server.competition.statistics.season_statistics import (
+    bootstrap_orders,
     estimate_differences,
     estimate_entrant_means,
 )

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.statistics.running_differences import follow_differences, order_of_match
+from seatwise_server.competition.statistics.season_statistics import follow_differences, order_of_match
 
 
 def result(bots: str, *points: int, deal: str = "") -> LoggedResult:

@@ -16,7 +16,6 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric import student_t
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
-from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
 from seatwise_server.competition.statistics.estimate import estimate_mean, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
     PAR_COEFFICIENT,
@@ -30,6 +29,7 @@ from seatwise_server.competition.statistics.luck_correction import (
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.season_statistics import (
+    bootstrap_orders,
     compare_pairs,
     estimate_differences,
     estimate_entrant_means,
@@ -314,7 +314,7 @@ def test_nothing_played_has_no_order() -> None:
 FIGURES = """
 import json, sys
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
+from seatwise_server.competition.statistics.season_statistics import bootstrap_orders
 from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.competition.statistics.luck_correction import correct_by_other_tables, uncorrected_points
 from seatwise_server.competition.statistics.season_statistics import compare_pairs, estimate_entrant_means

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seasons.virtual_ladder import Ladder, plackett_luce
 
+from seatwise_server.competition.statistics.pair_test import find_favours, list_meetings
 from seatwise_server.ladder.ladder_pairing import (
     RATING_PATIENCE_S,
     AttendingBot,
@@ -309,7 +310,7 @@ def ladder_with_friends(seed: int, *, at_night: bool) -> Ladder:
         return tuple(ranks.values())
 
     run = Ladder(PairingRules(2), play, {name: name for name in NAMES}, seed)
-    for _ in range(6):
+    for _ in range(10):
         run.away = frozenset()
         run.run(600)
         run.away = frozenset(NAMES).difference([MASTER, *FRIENDS] if at_night else [])
@@ -320,11 +321,27 @@ def ladder_with_friends(seed: int, *, at_night: bool) -> Ladder:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_friends_that_attend_alone_at_night_lift_a_bot_by_at_most_one_place_more() -> None:
-    """For docs/statistics.md."""
+    """And the pair is named. For docs/statistics.md."""
     places = {}
     for at_night in (False, True):
         runs = [ladder_with_friends(seed, at_night=at_night) for seed in range(16)]
         found = [[bot for bot, _ in run.ratings.ranked_bots()].index(MASTER) + 1 for run in runs]
+        named = [_list_named(run) for run in runs]
         places[at_night] = sum(found) / len(found)
-        print(f"at night {at_night}: place {places[at_night]:.1f} of 11, {found}", flush=True)
+        right = sum(any(pair in names for pair in FRIENDLY) for names in named)
+        wrong = sum(not names <= FRIENDLY for names in named)
+        print(
+            f"at night {at_night}: place {places[at_night]:.1f}, {found}, named {right}, others {wrong}",
+            flush=True,
+        )
+        assert right >= 13
+        assert wrong <= 3
     assert places[True] >= places[False] - 1
+
+
+FRIENDLY = {(MASTER, friend) for friend in FRIENDS}
+
+
+def _list_named(run: Ladder) -> set[tuple[str, str]]:
+    found = find_favours(list_meetings(run.log))
+    return {(each.taker, each.giver) for each in found if each.is_remarkable}

@@ -219,6 +219,18 @@ def test_a_name_is_shown_as_text_and_never_as_markup(tmp_path):
     assert "<script>alert(1)</script>" in page.words
 
 
+def test_entrants_of_one_owner_are_named(tmp_path):
+    entrants = tuple(
+        Entrant(name, f"bots/{name}/versions/1", "random", owner)
+        for name, owner in (("a", "ann"), ("b", "ann"), ("c", "cy"))
+    )
+    played(tmp_path, league_of(entrants=entrants, rounds=3)).close()
+    publish_season(tmp_path)
+    words = " ".join(page_in(tmp_path).words)
+    assert "a and b have one owner, ann." in words
+    assert "owner, cy" not in words
+
+
 def test_a_season_that_goes_on_says_so(tmp_path):
     played(tmp_path, league_of(), most=1).close()
     publish_season(tmp_path)

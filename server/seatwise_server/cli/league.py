@@ -227,7 +227,7 @@ def _show_gifts(args: Namespace) -> int:
 
     from seatwise.cli.play import show_progress
     from seatwise_server.cli import table
-    from seatwise_server.league.gift_report import count_records, report_gifts
+    from seatwise_server.league.par import count_records, report_gifts
 
     with show_progress(count_records(args.file), is_quiet=args.json, doing="judging") as on_match:
         found = report_gifts(args.file, args.deals, lambda: on_match(None) if on_match else None)
@@ -235,7 +235,7 @@ def _show_gifts(args: Namespace) -> int:
         print(json.dumps({"pairs": [asdict(each) for each in found]}, indent=2))
         return 0
     rows = [
-        [each.giver, each.taker, str(each.matches), f"{each.gap:+.2f}", f"{each.low:+.2f} to {each.high:+.2f}",
+        [each.giver, each.taker, str(each.matches), f"{each.gain:+.2f}", f"{each.low:+.2f} to {each.high:+.2f}",
          f"{each.corrected_p_value:.3f}", "yes" if each.is_remarkable else "no"]
         for each in found
     ]  # fmt: skip

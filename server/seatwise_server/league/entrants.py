@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 from seatwise.samples import SAMPLES
@@ -28,6 +29,7 @@ def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, .
 
 
 def _read_entrant(table: TableReader, game: str, folder: Path) -> Entrant:
+    owner = table.read_text("owner", "", example='"anna"')
     if table.has_key("registered"):
         entrant = _read_registered(table)
     else:
@@ -35,7 +37,7 @@ def _read_entrant(table: TableReader, game: str, folder: Path) -> Entrant:
         name = table.read_text("name", _named_after(bot), example='"anna"')
         entrant = Entrant(name, _read_player(table, name), _locate_bot(table, bot, game, folder))
     table.check_all_read()
-    return entrant
+    return replace(entrant, owner=owner)
 
 
 def _read_registered(table: TableReader) -> Entrant:

@@ -42,6 +42,8 @@ class Entrant:
     """The bot's resource name, `bots/<name>/versions/<version>`."""
     bot: str = ""
     """The sample or FILE.py:CLASS that the runner starts; empty for a bot that others run."""
+    owner: str = ""
+    """The owner of the bot by the organiser's word; empty if it is not said."""
 
     @property
     def is_local(self) -> bool:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from seatwise_server.competition.numeric.addition import add_up
+
 SIGNIFICANCE_LEVEL = 0.05
 """A figure is called remarkable if at most one in twenty honest seasons has such a figure anywhere."""
 
 
-def holm_correction(probabilities: Sequence[float]) -> list[float]:
+def holm_correction(probabilities: Sequence[float], weights: Sequence[float] = ()) -> list[float]:
     """Return p-values corrected for their number, by Holm's method.
 
-    If all at or below `SIGNIFICANCE_LEVEL` are named, at most that share of honest seasons has any named. Source:
-    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
-    (1979).
+    If all at or below `SIGNIFICANCE_LEVEL` are named, at most that share of honest seasons has any named. `weights` divide that share
+    among the tests; without them it is divided evenly. Source: S. Holm, "A simple sequentially rejective multiple test procedure",
+    Scandinavian Journal of Statistics 6 (1979).
     """
-    corrected, worst = [1.0] * len(probabilities), 0.0
-    for place, number in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
-        worst = max(worst, min(1.0, (len(probabilities) - place) * probabilities[number]))
+    weights = weights or [1.0] * len(probabilities)
+    order = sorted(range(len(probabilities)), key=lambda number: probabilities[number] / weights[number])
+    corrected, worst, left = [1.0] * len(probabilities), 0.0, add_up(weights)
+    for number in order:
+        worst = max(worst, min(1.0, probabilities[number] * max(left / weights[number], 1.0)))
         corrected[number] = worst
+        left = max(left - weights[number], 0.0)
     return corrected
 
 

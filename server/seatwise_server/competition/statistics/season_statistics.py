@@ -1,25 +1,44 @@
-"""Estimates the entrants of a season: mean points, differences on the same deals, and comparisons of pairs.
+"""Estimates the entrants of a season: mean points, differences on the same deals, comparisons of pairs, and final orders.
 
-Deals are independent of each other. So all matches on one deal count as one observation.
+Deals are independent of each other. So all matches on one deal count as one observation. These figures hold for one look, after the
+last match. Of pairs of equal bots, one in five would be told apart at some time, if somebody looked after every ten matches. So while a
+season runs, `follow_differences` has intervals that hold however often somebody looks.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from random import Random
+from typing import Final
 
+from seatwise.anytime_mean import AnytimeMean
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.estimate import Estimate, build_estimate, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
     SeatValues,
     deal_name,
+    seat_residuals,
     uncorrected_points,
 )
-from seatwise_server.competition.statistics.residual_variance import seat_residuals
+
+MOST_DRAWS: Final = 2000
+"""How often a season is drawn, if that does not take more than `MOST_ADDITIONS`."""
+FEWEST_DRAWS: Final = 200
+MOST_ADDITIONS: Final = 8_000_000
+"""A season with many matches is drawn less often, so that no more numbers than this are added."""
+
+DealSums = list[tuple[int, float, int]]
+"""(bot, sum, matches) of all bots that played the deal."""
+
+PointsInUnit = dict[str, list[float]]
+"""The points of each bot in the matches of one unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +144,115 @@ def compare_pairs(
         pair: PairStatistics(len(shares), estimate_share(shares), differences[pair])
         for pair, shares in sorted(ahead.items())
     }
+
+
+# --- While a season runs -----------------------------------------------------------------------------------------
+
+
+def follow_differences(
+    results: Mapping[str, LoggedResult], due: Collection[str], *, by_round: bool = False
+) -> dict[tuple[str, str], AnytimeMean]:
+    """Return by (bot, other) the mean points minus the other's, over the units that both have played.
+
+    `results` come by the ids of the schedule, and `due` has the ids of matches that may yet be played. A unit is a deal, or with
+    `by_round` a round, where pairings follow results. Only rounds before the first open one count, in their order: a
+    match that ended early must not come before one that takes long.
+    """
+    found: dict[tuple[str, str], AnytimeMean] = defaultdict(AnytimeMean)
+    for points in _list_units(results, due, by_round=by_round):
+        means = {bot: add_up(own) / len(own) for bot, own in points.items()}
+        for bot, other in permutations(means, 2):
+            found[bot, other].add_number(means[bot] - means[other])
+    return dict(found)
+
+
+def _list_units(
+    results: Mapping[str, LoggedResult], due: Collection[str], *, by_round: bool
+) -> Iterator[PointsInUnit]:
+    """Yield the points of each unit, in the order of the schedule."""
+    first_open = min(map(order_of_match, due), default=())
+    units: dict[str, PointsInUnit] = {}
+    for match in sorted(results, key=order_of_match):
+        round_number, *_ = order_of_match(match)
+        if first_open and round_number >= first_open[0]:
+            break
+        result = results[match]
+        unit = units.setdefault(str(round_number) if by_round else deal_name(result), defaultdict(list))
+        for bot, points in zip(result.bots, counted_points(result), strict=True):
+            unit[bot].append(points)
+    yield from units.values()
+
+
+def order_of_match(match: str) -> tuple[int, ...]:
+    """Return the numbers in the id of a match, by which a schedule orders its matches: `r12-t3` is (12, 3)."""
+    return tuple(map(int, re.findall(r"\d+", match)))
+
+
+# --- Final orders, by a bootstrap --------------------------------------------------------------------------------
+#
+# It draws deals, not matches. The matches on one deal belong together, and without that the orders would look more certain than they are.
+
+
+@dataclass(frozen=True, slots=True)
+class OrderProbabilities:
+    """The orders in which the drawn seasons ended."""
+
+    draws: int
+    """How often the season was drawn."""
+    bots: tuple[str, ...]
+    """The bots in the order of the season itself, by mean points."""
+    rank_probabilities: dict[str, tuple[float, ...]]
+    """By bot the probability of each rank, the first rank first."""
+    likeliest_orders: tuple[tuple[tuple[str, ...], float], ...]
+    """Whole orders with their probabilities, the likeliest first, at most ten."""
+
+
+def bootstrap_orders(
+    results: Sequence[LoggedResult], points: CorrectedPoints | None = None, seed: str = ""
+) -> OrderProbabilities:
+    """Return how probable each order by mean points is.
+
+    `points` are corrected points; None takes those of the results. `seed` seeds the draws.
+    """
+    bots = sorted({bot for result in results for bot in result.bots})
+    deals = _sum_by_deal(results, (points or uncorrected_points(results)).values, bots)
+    order = _order_by_mean(deals, len(bots))
+    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, MOST_ADDITIONS // max(1, sum(map(len, deals)))))
+    chance = Random(f"bootstrap/{seed}")
+    drawn = Counter(
+        tuple(_order_by_mean(chance.choices(deals, k=len(deals)), len(bots)))
+        for _ in range(draws if deals else 0)
+    )
+    return OrderProbabilities(
+        draws if deals else 0,
+        tuple(bots[bot] for bot in order),
+        {bots[bot]: _rank_probabilities(bot, drawn, len(bots)) for bot in order},
+        tuple((tuple(bots[bot] for bot in each), count / draws) for each, count in drawn.most_common(10)),
+    )
+
+
+def _sum_by_deal(results: Sequence[LoggedResult], values: SeatValues, bots: Sequence[str]) -> list[DealSums]:
+    number = {bot: at for at, bot in enumerate(bots)}
+    sums: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result, own in zip(results, values, strict=True):
+        for bot, value in zip(result.bots, own, strict=True):
+            sums[deal_name(result)][number[bot]].append(value)
+    return [[(bot, add_up(found), len(found)) for bot, found in deal.items()] for deal in sums.values()]
+
+
+def _order_by_mean(deals: Sequence[DealSums], bots: int) -> list[int]:
+    """Return the numbers of the bots, the best mean first. A bot that was not drawn is last."""
+    sums, counts = [0.0] * bots, [0] * bots
+    for deal in deals:
+        for bot, total, count in deal:
+            sums[bot] += total
+            counts[bot] += count
+    means = [total / count if count else float("-inf") for total, count in zip(sums, counts, strict=True)]
+    return sorted(range(bots), key=lambda bot: -means[bot])
+
+
+def _rank_probabilities(bot: int, drawn: Counter[tuple[int, ...]], bots: int) -> tuple[float, ...]:
+    found = [0] * bots
+    for order, count in drawn.items():
+        found[order.index(bot)] += count
+    return tuple(each / drawn.total() for each in found) if drawn else ()

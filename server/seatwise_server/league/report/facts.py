@@ -13,7 +13,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.competition.standings.scoring import counted_points
-from seatwise_server.competition.statistics.clock_bias import TimedAnswer, TimeReports, match_reports
+from seatwise_server.competition.statistics.fairness import TimedAnswer, TimeReports, match_reports
 from seatwise_server.league.settings import League
 
 MOST_CURVE_POINTS = 240

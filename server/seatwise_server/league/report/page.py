@@ -18,7 +18,7 @@ from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule, list_walk_overs
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
-from seatwise_server.competition.statistics.clock_bias import TimeReports
+from seatwise_server.competition.statistics.fairness import TimeReports
 from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from seatwise.replay.sentences import join_names
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.student_t import CONFIDENCE
 from seatwise_server.competition.schedules.ab_test import ABTest
@@ -18,14 +19,14 @@ from seatwise_server.competition.schedules.schedule import (
     list_walk_over_meetings,
 )
 from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
-from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
 from seatwise_server.competition.statistics.estimate import Estimate
 from seatwise_server.competition.statistics.fairness import FairnessReport, check_fairness
-from seatwise_server.competition.statistics.running_differences import follow_differences
 from seatwise_server.competition.statistics.season_statistics import (
+    bootstrap_orders,
     compare_pairs,
     estimate_differences,
     estimate_entrant_means,
+    follow_differences,
 )
 from seatwise_server.competition.statistics.sprt import wald_bounds
 from seatwise_server.league.report.facts import Facts
@@ -42,7 +43,7 @@ ROUND_FORMATS = ("swiss", "knockout")
 """The formats whose pairings follow results: there a round is one unit."""
 MOST_ORDERS = 5
 MOST_CERTAIN = 0.9995
-MOST_SOFT = 8
+MOST_FAVOURS = 8
 LEVEL = 0.005
 LESS_LUCK = "Mean points a match, corrected for the luck of the deal, with 95 % intervals"
 ROTATED = "All bots had the same cards at every seat, so the means above contain no luck of the deal."
@@ -314,32 +315,43 @@ def _level_curve(value: float, ratios: Sequence[float]) -> list[tuple[float, flo
 def _fairness_parts(facts: Facts, found: FairnessReport) -> tuple[Part, ...]:
     remarks = [_replace_names(remark, facts) for remark in found.list_remarks()]
     verdict = Part(
-        words=tuple(remarks) or ("No figure is remarkable.",),
+        words=(*_name_owners(facts), *(remarks or ["No figure is remarkable."])),
         notes=(
             "This is a report, not a verdict. Chance alone makes each check name something in at most one of twenty honest seasons.",
         ),
     )
-    return (verdict, *_soft_play_parts(facts, found), *_seat_bias_parts(found), *_timing_parts(facts, found))
+    return (verdict, *_favour_parts(facts, found), *_seat_bias_parts(found), *_timing_parts(facts, found))
 
 
-def _soft_play_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
+def _name_owners(facts: Facts) -> Iterable[str]:
+    """Yield a sentence for each owner of several entrants, who may help each other."""
+    entrants = facts.league.entrants
+    for owner in sorted({each.owner for each in entrants if each.owner}):
+        names = [each.name for each in entrants if each.owner == owner]
+        if len(names) > 1:
+            yield f"{join_names(names)} have one owner, {owner}."
+
+
+def _favour_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     rows = [
         (
-            f"{facts.names[each.bot]} where {facts.names[each.at_tables_of]} sits",
+            f"{facts.names[each.taker]} where {facts.names[each.giver]} sits",
             f"{each.gain:+.2f}",
             f"{each.low:+.2f} to {each.high:+.2f}",
             str(each.matches),
+            each.found_by,
             f"{each.corrected_p_value:.3f}",
         )
-        for each in found.soft_play[:MOST_SOFT]
+        for each in found.favours[:MOST_FAVOURS]
     ]
     if rows:
         yield Part(
-            title="Soft play: results at the tables of another bot",
-            heads=("", "points a match", "95 % interval", "matches", "p, corrected"),
+            title="Pairs: results at the tables of another bot",
+            heads=("", "points a match", "95 % interval", "matches", "most surprising", "p, corrected"),
             rows=tuple(rows),
             notes=(
-                "Points beyond the bot's strength. p is the probability that chance gives as much to some pair. The most surprising pair comes first.",
+                "Points beyond the bot's strength. Each pair is tested by points and by places, in all of its matches and in each quarter of "
+                "them. p is the probability that chance gives as much to some pair by some test. The most surprising pair comes first.",
             ),
         )
 
