@@ -69,7 +69,7 @@ def systemd(folder: Path) -> Iterator[str]:
 
 def nginx(folder: Path) -> Iterator[str]:
     """Yields errors in the nginx configurations."""
-    from seatwise_server.tls.private_ca import issue_certificate
+    from seatwise_server.tls.made_certificates import issue_certificate
 
     tool = _tool("nginx", "/usr/sbin")
     for name, text in _nginx_files(folder):

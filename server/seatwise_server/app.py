@@ -54,9 +54,8 @@ from seatwise_server.store import (
 )
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.tokens import AdminTokenFile
-from seatwise_server.tls.certificate_reloader import CertificateReloader
-from seatwise_server.tls.self_signed import ensure_self_signed
-from seatwise_server.tls.ssl_contexts import ServerContexts
+from seatwise_server.tls.certificate_reloader import CertificateReloader, ServerContexts
+from seatwise_server.tls.made_certificates import ensure_self_signed
 from seatwise_server.ws.websocket_server import WebSocketServer
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
-from seatwise_server.cli import access_tokens, asking, check, owners, table
+from seatwise_server.cli import asking, check, owners, table
 from seatwise_server.cli.asking import Call, next_page
-from seatwise_server.tls.private_ca import issue_certificate
+from seatwise_server.tls.made_certificates import issue_certificate
 from seatwise_server.tls.tls_files import TlsError, read_identity
 
 MOST_LISTED = 1000
@@ -40,8 +40,8 @@ def configure(parser: ArgumentParser) -> None:
     _add_verb(verbs, "matches", "list the matches that are not over, and their referees", _list_matches)
     _add_verb(verbs, "leases", "list the leases, their holders and the remaining time", _list_leases)
     check.configure(verbs.add_parser("check", help=check.CHECK_HELP, description=check.CHECK_HELP))
-    access_tokens.configure(
-        verbs.add_parser("token", help=access_tokens.TOKENS_HELP, description=access_tokens.TOKENS_HELP)
+    owners.configure_tokens(
+        verbs.add_parser("token", help=owners.TOKENS_HELP, description=owners.TOKENS_HELP)
     )
     for name, help_text, add_verbs in (
         ("invite", owners.INVITES_HELP, owners.configure_invites),

@@ -32,7 +32,7 @@ from seatwise_server.settings import (
     read_settings,
     write_table,
 )
-from seatwise_server.tls.self_signed import self_signed_files
+from seatwise_server.tls.made_certificates import self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.operations import Operation
-from seatwise_server.tls.certificate_reloader import CertificateReloader
-from seatwise_server.tls.ssl_contexts import new_port_context
+from seatwise_server.tls.certificate_reloader import CertificateReloader, new_port_context
 
 AddPages: TypeAlias = Callable[
     [UrlTree, Sequence[Operation], Authenticator, EventStreams, Callable[[], bool]], None

@@ -17,7 +17,7 @@ from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.counts import COUNTS
 from seatwise_server.refusal import Refusal
 from seatwise_server.streams import StreamArrival, note_arrival_of_stream
-from seatwise_server.tls.ssl_contexts import ServerContexts
+from seatwise_server.tls.certificate_reloader import ServerContexts
 from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket
 from seatwise_server.ws.connection_quota import ConnectionQuota
 from seatwise_server.ws.refusal_frames import encode_error, http_status

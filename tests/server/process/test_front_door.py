@@ -23,7 +23,7 @@ from seatwise.async_client import AsyncClient
 from seatwise.errors import UnavailableError
 from seatwise.remote import run_async
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.tls.private_ca import issue_certificate
+from seatwise_server.tls.made_certificates import issue_certificate
 from seatwise_server.tls.tls_files import TlsFiles, read_identity
 
 pytestmark = [

@@ -34,10 +34,9 @@ from seatwise_server.cli import serve
 from seatwise_server.config import Config
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.rpc import grpc_server
-from seatwise_server.tls import announced_address, certificate_reloader, private_ca, self_signed
+from seatwise_server.tls import announced_address, certificate_reloader, made_certificates
 from seatwise_server.tls.certificate_reloader import CertificateReloader
-from seatwise_server.tls.private_ca import issue_certificate
-from seatwise_server.tls.self_signed import ensure_self_signed, self_signed_files
+from seatwise_server.tls.made_certificates import ensure_self_signed, issue_certificate, self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity
 
 CA = identity(is_ca=True, subject="test CA")
@@ -111,11 +110,11 @@ def test_the_pair_is_renewed_in_time_and_keeps_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = self_signed_files(tmp_path / "new")
-    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 29)
+    monkeypatch.setattr(made_certificates, "SELF_SIGNED_DAYS", 29)
     ensure_self_signed(files, ["referee-1.internal", "10.1.2.3", "h\u00f6st"])
     first, key = read_identity(files), files.key.read_bytes()
     assert timedelta(days=28) < first.expires - datetime.now(UTC) < timedelta(days=30)
-    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 365)
+    monkeypatch.setattr(made_certificates, "SELF_SIGNED_DAYS", 365)
     ensure_self_signed(files)
     renewed = read_identity(files)
     assert (files.key.read_bytes(), renewed.pin) == (key, first.pin)
@@ -354,10 +353,10 @@ def test_a_pair_of_its_own_is_renewed_while_the_server_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = self_signed_files(tmp_path)
-    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 20)
+    monkeypatch.setattr(made_certificates, "SELF_SIGNED_DAYS", 20)
     reloader = CertificateReloader(files, lambda: ensure_self_signed(files))
     first = reloader.identity
-    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 365)
+    monkeypatch.setattr(made_certificates, "SELF_SIGNED_DAYS", 365)
     reloader.check_files(0.0)
     assert reloader.identity.pin == first.pin
     assert reloader.identity.expires - first.expires > timedelta(days=300)
@@ -536,7 +535,7 @@ def test_a_ca_of_ones_own_signs_and_renews(
     assert certify(tmp_path, "other.internal") == 0
     other = read_identity(files)
     assert (other.pin, other.cert_pem == first.cert_pem) == (first.pin, False)
-    monkeypatch.setattr(private_ca, "SERVER_CERTIFICATE_RENEWED_BEFORE_S", 826 * 24 * 3600.0)
+    monkeypatch.setattr(made_certificates, "SERVER_CERTIFICATE_RENEWED_BEFORE_S", 826 * 24 * 3600.0)
     assert certify(tmp_path, "other.internal") == 0
     assert read_identity(files).cert_pem != other.cert_pem
     assert files.key.read_bytes() == key

@@ -9,7 +9,7 @@ import pytest
 from harness import server_process
 
 from seatwise.v1 import match_pb2
-from seatwise_server import event_loop
+from seatwise_server.background_tasks import run_in_loop
 from seatwise_server.cli import serve
 
 pytest.importorskip("uvloop", reason="uvloop is not installed")
@@ -20,8 +20,8 @@ async def name_loop() -> str:
 
 
 def test_a_coroutine_runs_in_the_loop_that_was_asked_for() -> None:
-    assert event_loop.run_in_loop(name_loop(), with_uvloop=True).startswith("uvloop")
-    assert event_loop.run_in_loop(name_loop(), with_uvloop=False).startswith("asyncio")
+    assert run_in_loop(name_loop(), with_uvloop=True).startswith("uvloop")
+    assert run_in_loop(name_loop(), with_uvloop=False).startswith("asyncio")
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -22,8 +22,7 @@ from seatwise.link.security import Security
 from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise.remote import run_async
 from seatwise.v1.lobby_service_pb2 import AttendRequest
-from seatwise_server.tls.certificate_reloader import CertificateReloader
-from seatwise_server.tls.ssl_contexts import ServerContexts
+from seatwise_server.tls.certificate_reloader import CertificateReloader, ServerContexts
 from seatwise_server.tls.tls_files import TlsFiles
 from seatwise_server.ws import websocket_server
 

@@ -1,12 +1,49 @@
-"""A CA for the machines of one operator: it signs certificates that no client trusts unless it is told to."""
+"""Keys and certificates that the server makes: the self-signed one of `--tls auto`, and those of a CA of the operator's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity
+
+SELF_SIGNED_DAYS = 365
+SELF_SIGNED_RENEWED_BEFORE_S = 30 * 24 * 3600.0
+"""A certificate that expires in fewer seconds is renewed."""
+
+ALWAYS = ("localhost", "127.0.0.1", "::1")
+
+
+def self_signed_files(folder: Path, client_ca: Path | None = None) -> TlsFiles:
+    """Returns the paths of the key and the certificate in this folder."""
+    return TlsFiles(folder / "tls.crt", folder / "tls.key", client_ca)
+
+
+def ensure_self_signed(files: TlsFiles, hosts: Iterable[str] = ()) -> None:
+    """Makes the key and certificate, or renews the certificate, if necessary. The key stays, so that pins stay
+    valid.
+
+    Several processes may share the files. Raises `TlsError`.
+    """
+    from seatwise_server.tls.certificates import ensure_key, sign_certificate, write_whole
+
+    try:
+        key = ensure_key(files.key)
+        if not _is_good(files):
+            names = [name for name in (*ALWAYS, socket.gethostname(), *hosts) if name.isascii()]
+            write_whole(files.cert, sign_certificate(key, "Seatwise", names, SELF_SIGNED_DAYS).pem)
+    except OSError as error:
+        raise TlsError(f"{error.filename or files.key.parent} cannot be written: {error.strerror}") from None
+
+
+def _is_good(files: TlsFiles) -> bool:
+    try:
+        return read_identity(TlsFiles(files.cert, files.key)).seconds_left > SELF_SIGNED_RENEWED_BEFORE_S
+    except TlsError:
+        return False
+
 
 if TYPE_CHECKING:
     from seatwise_server.tls.certificates import KeyPair
@@ -32,7 +69,7 @@ def issue_certificate(ca: Path, into: Path, hosts: Sequence[str], *, is_readable
         authority = _ensure_ca(ca)
         key = ensure_key(files.key, READABLE_MODE if is_readable else 0o600)
         write_whole(into / "ca.crt", authority.pem)
-        if not _is_good(files, authority, hosts):
+        if not _is_signed(files, authority, hosts):
             write_whole(
                 files.cert,
                 sign_certificate(key, hosts[0], hosts, SERVER_CERTIFICATE_DAYS, issuer=authority).pem,
@@ -59,7 +96,7 @@ def _ensure_ca(folder: Path) -> KeyPair:
     return KeyPair(key, certificate)
 
 
-def _is_good(files: TlsFiles, authority: KeyPair, hosts: Sequence[str]) -> bool:
+def _is_signed(files: TlsFiles, authority: KeyPair, hosts: Sequence[str]) -> bool:
     """Returns whether the certificate exists, is of this CA, names exactly these hosts, and is valid for long enough."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.x509 import load_pem_x509_certificate
