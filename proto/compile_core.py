@@ -19,10 +19,10 @@ GROUP = "seatwise_compiled"
 
 MODULES = {
     "referee/seatwise_referee": (
-        "decision", "effects", "ending", "match", "match_state", "position", "prompt_clock", "race_prompt", "turn_prompt",
+        "decision", "effects", "ending", "match", "position", "prompt_clock", "race_prompt", "turn_prompt",
     ),
     "referee/seatwise_referee/games/ugo": ("kingdoms", "legality", "round_flow", "rules", "state", "tricks", "view"),
-    "referee/seatwise_referee/verify": ("charges", "open_question", "replay", "required_entries", "shape"),
+    "referee/seatwise_referee/verify": ("charges", "replay", "required_entries", "shape"),
     "client_sdk/seatwise/local": ("table",),
     "client_sdk/seatwise/codec": ("wire_format",),
     "client_sdk/seatwise/kits/ugo": ("codec",),

@@ -16,12 +16,30 @@ from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError, UsageError
 from seatwise.kits import DEFAULT_GAME, find_server_kit
 from seatwise.link.bot_session import BotSession, RunPlan
-from seatwise.link.loop_watch import watching_loop
+from seatwise.link.endpoint import is_rest_address, is_web_socket_address
+from seatwise.link.rest_wire import RestWire
+from seatwise.link.run_watch import handling_signals, watching_loop
 from seatwise.link.security import Security, SecurityOptions
-from seatwise.link.stop_signals import handling_signals
-from seatwise.link.transports import choose_wire
+from seatwise.link.wire import GrpcWire, Wire
 from seatwise.result import Result, Summary
 from seatwise.samples import sample
+
+
+def choose_wire(address: str, token: str, front_door: bool, security: Security) -> Wire:
+    """Return the wire to the server at this address. Raises `UsageError` if its transport is not installed."""
+    if is_rest_address(address):
+        return RestWire(address, token, security)
+    if not is_web_socket_address(address):
+        return GrpcWire(address, token, front_door, security)
+    try:
+        from seatwise.link.web_socket_wire import WebSocketWire
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            f"{address} needs the extra \"ws\": pip install '.[ws]' in a clone of the repository "
+            f"({missing.name} is not installed)"
+        ) from None
+    return WebSocketWire(address, token, front_door, security)
+
 
 log = logging.getLogger("seatwise")
 

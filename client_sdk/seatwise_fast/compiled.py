@@ -1,9 +1,17 @@
-"""Loads and prepares the compiled module: `ffi` is for memory, and `lib` for functions."""
+"""Loads and prepares the compiled module (`ffi` is for memory, and `lib` for functions), and fills its tables from views."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from seatwise_referee.games.ugo import UgoCard, default_order
+from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR, mask_of
+
+if TYPE_CHECKING:
+    from seatwise_referee.games.ugo import Kingdom, UgoView
+
 
 try:
     _ugo_rules = import_module("seatwise_fast._ugo_rules")
@@ -16,3 +24,62 @@ except ImportError as missing:
 ffi: Final[Any] = _ugo_rules.ffi
 lib: Final[Any] = _ugo_rules.lib
 lib.ugo_prepare()
+
+
+def set_table_from_view(table: Any, view: UgoView) -> None:
+    """Write a view into a compiled table.
+
+    Args:
+        table: A table of the compiled module, with zeros everywhere.
+        view: The view of a seat.
+
+    Raises:
+        ValueError: It is the view of a spectator, who has no hand.
+    """
+    if view.seat is None:
+        raise ValueError("this is the view of a spectator; a table is set from the view of a seat")
+    _set_round(table, view)
+    table.hand[view.seat] = mask_of(view.hand)
+    for leader, cards in (*((each.leader, each.cards) for each in view.tricks), (view.leader, view.trick)):
+        _add_trick(table, leader, cards)
+    _set_trick(table, view)
+    for seat, kingdom in enumerate(view.kingdoms):
+        _set_kingdom(table, seat, kingdom)
+
+
+def _set_round(table: Any, view: UgoView) -> None:
+    table.seats, table.rounds, table.round = len(view.hand_sizes), view.rounds, view.round
+    table.is_over = len(view.points) == view.rounds
+    table.supply = view.supply
+    for seat, points in enumerate(zip(*view.points, strict=True)):
+        table.points[seat], table.round_points[seat] = sum(points), points[-1]
+
+
+def _add_trick(table: Any, leader: int, cards: Sequence[UgoCard]) -> None:
+    for place, card in enumerate(cards):
+        seat, led = (leader + place) % table.seats, cards[0] // VALUES_PER_COLOUR
+        table.played[seat] |= 1 << card
+        if card // VALUES_PER_COLOUR != led:
+            table.missing[seat] |= 1 << led
+
+
+def _set_trick(table: Any, view: UgoView) -> None:
+    table.leader = view.leader if view.arranger is None else view.arranger
+    table.is_laying = view.arranger is not None
+    table.asked = (table.leader + len(view.trick)) % table.seats
+    table.trick_size = len(view.trick)
+    for place, card in enumerate(view.trick):
+        table.trick[place] = card
+    for place, card in enumerate(default_order(view.won_cards)):
+        table.won[place] = card
+
+
+def _set_kingdom(table: Any, seat: int, kingdom: Kingdom) -> None:
+    table.farmers[seat] = kingdom.farmers
+    table.opened[seat] = sum(map(bool, kingdom.sections))
+    for number in range(5):
+        table.section[seat][number] = table.top[seat][number] = -1
+    for number, stack in enumerate(kingdom.sections):
+        if stack:
+            table.section[seat][stack[-1] // VALUES_PER_COLOUR] = number
+            table.top[seat][number] = stack[-1] % VALUES_PER_COLOUR

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from seatwise.rl.actions import ACTION_COUNT
 from seatwise.rl.observation import observation_size
-from seatwise_fast.compiled import ffi, lib
-from seatwise_fast.table_views import set_table_from_view
+from seatwise_fast.compiled import ffi, lib, set_table_from_view
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ugo import UgoView

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from seatwise_fast.compiled import ffi, lib
-from seatwise_fast.table_views import set_table_from_view
+from seatwise_fast.compiled import ffi, lib, set_table_from_view
 from seatwise_referee.games.ugo.cards import subset_reader
 
 if TYPE_CHECKING:

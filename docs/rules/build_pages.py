@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from markdown_it import MarkdownIt
 
-from seatwise.replay.viewer_files import SCRIPTS, read_viewer_file
+from seatwise.replay.page import SCRIPTS, read_viewer_file
 
 HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "client_sdk" / "seatwise" / "rules"

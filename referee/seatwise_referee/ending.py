@@ -1,7 +1,4 @@
-"""Reasons: why a match or a seat ended as it did, and why a request does not stand.
-
-The rules of a game know nothing of this.
-"""
+"""The ends of a match and of its seats, and the states of a match."""
 
 from __future__ import annotations
 
@@ -100,3 +97,22 @@ def result_ranks(ranks: Sequence[int], exits: Sequence[SeatExit | None]) -> tupl
     """
     merits = [(1, -rank) if left is None else (0, left.seq) for rank, left in zip(ranks, exits, strict=True)]
     return tuple(1 + sum(other > own for other in merits) for own in merits)
+
+
+class MatchState(StrEnum):
+    """Where a match stands, as the store keeps it and `seatwise.v1.Match.State` shows it."""
+
+    WAITING = "WAITING"
+    """Created with named bots; no referee has it yet."""
+
+    SEATING = "SEATING"
+    """A referee has it or soon will, and its bots are to sit down."""
+
+    RUNNING = "RUNNING"
+    """The cards are dealt."""
+
+    FINISHED = "FINISHED"
+    """Played to its end; it has a result and a record."""
+
+    VOIDED = "VOIDED"
+    """Over without a result: it counts for no bot."""

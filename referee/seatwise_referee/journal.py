@@ -16,6 +16,11 @@ from seatwise_referee.ending import Ending, RejectReason
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.value_type import value_type
 
+
+class Unconfirmed(RuntimeError):
+    """The shell gave a command before it had confirmed the entries of the last one."""
+
+
 PRIVATE_FIELDS = frozenset({"message", "request_id", "request_ids"})
 """Fields of entries that the public record leaves out."""
 

@@ -32,14 +32,23 @@ from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowView
 from seatwise_referee.ending import Ending, RejectReason, VoidReason
 from seatwise_referee.game import Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Dealt, DefaultReason, Entry, Frozen, Resigned, Sat, TakenOver, Voided
+from seatwise_referee.journal import (
+    Dealt,
+    DefaultReason,
+    Entry,
+    Frozen,
+    Resigned,
+    Sat,
+    TakenOver,
+    Unconfirmed,
+    Voided,
+)
 from seatwise_referee.position import AnyGame, Position, RequestReply, first_position, position_after
 from seatwise_referee.prompt_clock import PromptClock
 from seatwise_referee.race_prompt import RacePrompt
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_referee.turn_prompt import TurnPrompt
-from seatwise_referee.unconfirmed import Unconfirmed
 
 FEWEST_SEATS = 2
 ALL_SIT = "leagues/"

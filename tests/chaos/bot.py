@@ -24,8 +24,8 @@ from seatwise.kits.codecs import CODECS
 from seatwise.kits.ubongo.samples import RandomBuilder
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.security import Security
-from seatwise.link.transports import choose_wire
 from seatwise.link.wire import Wire, WireStream
+from seatwise.remote import choose_wire
 from seatwise.ugo import View
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise.v1.play_service_pb2 import MoveRejected

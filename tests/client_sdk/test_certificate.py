@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise.errors import UsageError
-from seatwise.link.certificate import format_pin, key_digest, names_of, parse_pin
+from seatwise.link.security import format_pin, key_digest, names_of, parse_pin
 
 NAMES = ("a.example", "*.b.example", "10.1.2.3", "::1")
 

@@ -19,12 +19,11 @@ from seatwise.kits.codecs import CODECS
 from seatwise.kits.ugo.codec import decode_move, decode_view, encode_move, encode_view
 from seatwise.offer import Offer
 from seatwise.v1 import match_pb2, play_service_pb2, time_control_pb2
-from seatwise_referee.ending import Ending
+from seatwise_referee.ending import Ending, MatchState
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, UgoView
 from seatwise_referee.journal import Finished, Voided
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server.play.delivery import encode_ending, encode_match_ended

@@ -21,11 +21,10 @@ from doubles.raw_bot import raw_bot
 
 from seatwise.cli import main
 from seatwise.doctor.checks import CHECKS, NEW_REASON, UNKNOWN_FIELD
-from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
+from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot, junit_of
 from seatwise.doctor.examination import CheckFailed, Examination, ScriptedMatch
 from seatwise.doctor.examined_bot import process_starter, processes_of
-from seatwise.doctor.junit import junit_of
-from seatwise.doctor.scripted_server import Door, NothingCame, ScriptedReferee, Transcript
+from seatwise.doctor.scripted_server import ScriptedReferee, Transcript
 from seatwise.doctor.scripted_socket import (
     JSON_SUBPROTOCOL,
     LATER_FIELD,
@@ -33,6 +32,7 @@ from seatwise.doctor.scripted_socket import (
     ScriptedSocket,
     later_json_of,
 )
+from seatwise.doctor.stream_link import Door, NothingCame
 from seatwise.errors import UsageError
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2

@@ -26,9 +26,8 @@ from seatwise.async_client import AsyncClient
 from seatwise.client import Client
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, UsageError
 from seatwise.link import dialing
-from seatwise.link.certificate import dates_of
 from seatwise.link.endpoint import resolve_endpoint
-from seatwise.link.security import Security
+from seatwise.link.security import Security, dates_of
 from seatwise.remote import run_async
 from seatwise.v1.admin_service_pb2 import ListRefereesRequest
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub

@@ -20,8 +20,7 @@ from seatwise.kits import KITS
 from seatwise.kits.frames import TextFrameWriter
 from seatwise.kits.ugo.frames import FRAME_WRITER, rebuild_kingdoms, section_scores
 from seatwise.replay import ALL_OPEN, SPECTATOR, Frame, build_frames, read_replay
-from seatwise.replay.hints import HintSource
-from seatwise.replay.sentences import short_names
+from seatwise.replay.frame_builder import HintSource, short_names
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import score_kingdom

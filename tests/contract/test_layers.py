@@ -61,7 +61,7 @@ OPTIONAL = {
     "link/web_socket_wire.py": ("picows",),
     "mcp_server.py": ("mcp",),
 } | {path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")}
-"""Modules that are imported only where their extra is wanted; link/transports.py says what to install."""
+"""Modules that are imported only where their extra is wanted; remote.py says what to install."""
 
 
 def top(module: str) -> str:

@@ -17,8 +17,8 @@ from seatwise_referee.hosted.chance import Chance
 from seatwise_referee.hosted.hosted_game import GameFault, HostedGame, HostedOption
 from seatwise_referee.hosted.hosted_rules import HostedRules
 from seatwise_referee.hosted.payload import HostedMove, encode_payload
+from seatwise_referee.mixed_move import draw_index
 from seatwise_referee.verify import verify_line, verify_lines
-from seatwise_referee.weighted_draw import draw_index
 
 SEED = bytes(range(32))
 

@@ -206,7 +206,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "verify: a terminal is given what a bundle holds",
-        "client_sdk/seatwise/season/fault.py",
+        "client_sdk/seatwise/season/bundle.py",
         "super().__init__(escape_text(text))",
         "super().__init__(text)",
         (BUNDLES,),

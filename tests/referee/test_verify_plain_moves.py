@@ -13,8 +13,7 @@ from matches.scenes import SCENES
 
 from seatwise_referee.journal import Moved, canonical_json, encode_entry, entry_from_json, public_part
 from seatwise_referee.verify import verify_line
-from seatwise_referee.verify.plain_moves import PLACE, PLACE_TEXT, take_moves_out
-from seatwise_referee.verify.reading import read_line
+from seatwise_referee.verify.reading import PLACE, PLACE_TEXT, read_line, take_moves_out
 
 MOVE: Body = {
     "allowance_ms": 0, "asked_ms": 5, "at_ms": 7, "charged_ms": 2, "kind": "move",

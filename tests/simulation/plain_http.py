@@ -12,8 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from seatwise.errors import UnavailableError
-from seatwise.link.http_connection import HttpConnection
-from seatwise.link.rest_wire import RestWire
+from seatwise.link.rest_wire import HttpConnection, RestWire
 from seatwise.link.security import Security
 from seatwise_server.rest.bot_relay import BotRelays, add_bot_endpoints
 from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams

@@ -77,7 +77,7 @@ def run(arguments: Namespace) -> int:
 
     report = _examine(arguments)
     if arguments.junit is not None:
-        from seatwise.doctor.junit import write_junit
+        from seatwise.doctor.doctor import write_junit
 
         write_junit(report, arguments.junit)
     if arguments.json:
@@ -94,7 +94,7 @@ def _examine(arguments: Namespace) -> DoctorReport:
 
     from seatwise.doctor.doctor import DoctorSettings, choose_checks, examine_bot
     from seatwise.doctor.examined_bot import process_starter
-    from seatwise.doctor.scripted_server import Door
+    from seatwise.doctor.stream_link import Door
 
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not command:

@@ -9,9 +9,8 @@ from seatwise.codec.game_codec import MalformedResult
 from seatwise.errors import clean_text
 from seatwise.result import Result
 from seatwise.v1 import match_pb2, play_service_pb2
-from seatwise_referee.ending import Ending
+from seatwise_referee.ending import Ending, MatchState
 from seatwise_referee.game import Seat
-from seatwise_referee.match_state import MatchState
 
 _ENDINGS_BY_NUMBER: Final[dict[int, Ending]] = {
     match_pb2.Ending.Value(f"ENDING_{ending.name}"): ending for ending in Ending

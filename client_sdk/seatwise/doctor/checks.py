@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from seatwise.doctor.examination import MOST_REJECTIONS, CheckFailed, Examination, ScriptedMatch, game_part
 from seatwise.doctor.examined_bot import TOKEN
-from seatwise.doctor.scripted_server import NothingCame, ScriptedServer
+from seatwise.doctor.scripted_server import ScriptedServer
+from seatwise.doctor.stream_link import NothingCame
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise_referee.shuffle import NONCE_BYTES
 

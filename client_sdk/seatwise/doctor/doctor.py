@@ -4,19 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
-from typing import Any
+from typing import Any, Final
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from seatwise.doctor.checks import CHECKS, DoctorCheck
 from seatwise.doctor.examination import CheckFailed, Examination, Measurements
 from seatwise.doctor.examined_bot import BotStarter
-from seatwise.doctor.scripted_server import Door, NothingCame, Transcript, scripted_server
-from seatwise.doctor.slow_link import slow_link
+from seatwise.doctor.scripted_server import Transcript, scripted_server
+from seatwise.doctor.stream_link import Door, NothingCame
 from seatwise.errors import UsageError
+from seatwise.output import writing_file
+
+PIECE: Final = 64
+"""Bytes at a time."""
+PAUSE_S: Final = 0.002
+
+
+@asynccontextmanager
+async def slow_link(address: str) -> AsyncIterator[str]:
+    """Forward connections to this address as long as the context lasts. Yields the address of the proxy."""
+    scheme, separator, authority = address.rpartition("://")
+    host, _, port = authority.rpartition(":")
+    pumps: set[asyncio.Task[None]] = set()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        for source, target in ((reader, far_writer), (far_reader, writer)):
+            pumps.add(asyncio.create_task(_pump_bytes(source, target)))
+
+    server = await asyncio.start_server(forward, "127.0.0.1", 0)
+    try:
+        yield f"{scheme}{separator}127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _pump_bytes(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    try:
+        while piece := await source.read(PIECE):
+            target.write(piece)
+            await target.drain()
+            await asyncio.sleep(PAUSE_S)
+    except OSError:
+        pass
+    finally:
+        target.transport.abort()
+
 
 PROTOCOL_PAGE = "docs/protocol.md"
 
@@ -247,3 +288,46 @@ def _result_of(
         line=check.line, seconds=seconds, notes=tuple(measured.notes), answer_ms=tuple(measured.answer_ms),
         transcript=tuple(transcript), output=output,
     )  # fmt: skip
+
+
+def write_junit(report: DoctorReport, file: str) -> None:
+    """Write the report. Raises `UsageError` if the file cannot be written."""
+    try:
+        with writing_file(file) as out:
+            out.write(junit_of(report))
+    except OSError as error:
+        raise UsageError(f"--junit {file}: {error.strerror}") from None
+
+
+def junit_of(report: DoctorReport) -> bytes:
+    """Return the report as one test suite."""
+    failed = sum(each.outcome is CheckOutcome.FAILED for each in report.results)
+    skipped = sum(each.outcome is CheckOutcome.SKIPPED for each in report.results)
+    suite = Element(
+        "testsuite", name="seatwise doctor", tests=str(len(report.results)), failures=str(failed),
+        skipped=str(skipped), errors="0", time=f"{report.seconds:.3f}",
+    )  # fmt: skip
+    for result in report.results:
+        _add_case(suite, result)
+    text: bytes = tostring(suite, encoding="utf-8", xml_declaration=True)
+    return text
+
+
+def _add_case(suite: Element, result: CheckResult) -> None:
+    case = SubElement(
+        suite, "testcase", classname="seatwise.doctor", name=result.check, time=f"{result.seconds:.3f}"
+    )
+    if result.outcome is CheckOutcome.FAILED:
+        failure = SubElement(case, "failure", message=_printable(result.why))
+        failure.text = _printable(
+            "\n".join((f"Mend: {result.mend}", f"See: {result.see}", *result.transcript))
+        )
+        if result.output:
+            SubElement(case, "system-out").text = _printable(result.output)
+    elif result.outcome is CheckOutcome.SKIPPED:
+        SubElement(case, "skipped", message=_printable(result.why))
+
+
+def _printable(text: str) -> str:
+    """Return the text without the characters that XML does not allow."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

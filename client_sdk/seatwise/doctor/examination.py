@@ -14,15 +14,13 @@ from seatwise.codec import MalformedMove
 from seatwise.doctor.examined_bot import ExaminedBot
 from seatwise.doctor.scripted_server import (
     EXAMINED,
-    Door,
-    NothingCame,
     ScriptedLobby,
     ScriptedReferee,
     ScriptedServer,
     Transcript,
-    UnreadableMessage,
     scripted_server,
 )
+from seatwise.doctor.stream_link import Door, NothingCame, UnreadableMessage
 from seatwise.kits import DEFAULT_GAME
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import lobby_service_pb2, match_pb2, play_service_pb2, time_control_pb2

@@ -5,16 +5,38 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from glob import glob
 from typing import IO, Protocol, TypeAlias
 
 from seatwise.child_process import others_environment, resident_bytes
 from seatwise.defaults import TOKEN_VARIABLE
-from seatwise.doctor.watched_group import watched_group
 from seatwise.errors import UsageError
+
+# The kernel can send a signal to a child at the death of its parent, but not to what the child has started. So a program of its own
+# waits for the end of a pipe that only this process can write to.
+_WATCHER_PROGRAM = """
+import os, signal
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+os.read(0, 1)
+os.killpg(0, signal.SIGKILL)
+"""
+
+
+@contextmanager
+def watched_group() -> Iterator[int]:
+    """Yield the number of a new process group. All of it is killed at the end of the context, or of this process."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _WATCHER_PROGRAM],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0,
+    ) as watcher:  # fmt: skip
+        yield watcher.pid
+
 
 TOKEN = "doctor"
 MOST_OUTPUT = 4000
@@ -149,6 +171,3 @@ def name_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-__all__ = ["TOKEN", "BotStarter", "ExaminedBot", "ProcessBot", "process_starter"]

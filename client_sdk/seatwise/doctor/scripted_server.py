@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from enum import StrEnum
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import grpc
 from google.protobuf import any_pb2, text_format
 
+from seatwise.doctor.stream_link import Door, NothingCame, StreamLink, UnreadableMessage
 from seatwise.errors import UsageError
 from seatwise.v1 import error_pb2, lobby_service_pb2, play_service_pb2
 
@@ -19,39 +19,6 @@ EXAMINED: Final = "bots/examined/versions/1"
 """The name of the bot that is examined."""
 
 LONGEST_SHOWN: Final = 400
-
-
-class NothingCame(Exception):  # it is an outcome, which a check may expect
-    """The bot has not done what was due, within the patience."""
-
-
-class UnreadableMessage(NothingCame):
-    """The bot has sent bytes that are no message."""
-
-
-class Door(StrEnum):
-    """How the bot connects."""
-
-    GRPC = "grpc"
-    WEBSOCKET = "websocket"
-
-
-class StreamLink(Protocol):
-    """Carries the messages of one stream."""
-
-    metadata: dict[str, str]
-
-    def read_requests(self, kind: Any) -> AsyncIterator[Any]:
-        """Yield the messages of the bot, which are of this kind."""
-        ...
-
-    async def write(self, message: Any) -> None:
-        """Send a message; to nowhere if the bot has closed the stream."""
-        ...
-
-    async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
-        """End the stream with this gRPC code and reason."""
-        ...
 
 
 class GrpcLink:

@@ -16,7 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from seatwise.doctor.scripted_server import UnreadableMessage
+from seatwise.doctor.stream_link import UnreadableMessage
 from seatwise.link.web_socket_wire import FIRST_CLOSE_CODE, SUBPROTOCOL
 
 JSON_SUBPROTOCOL: Final = "seatwise.v1.json"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from seatwise.kits.game_kit import BotMethod, RaceMethod
+from seatwise.link.referee_link import SeatKey
 from seatwise.offer import TimeLeft
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
 
@@ -88,3 +94,36 @@ def pending_prompt_of(update: Update, method: BotMethod, view: Any) -> PendingPr
     left = update.time
     given = (left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
     return PendingPrompt(update.prompt, method, view, TimeLeft(*[max(0, each) for each in given]))
+
+
+_log = logging.getLogger("seatwise.times")
+_log.propagate = False
+_log.setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def write_times_to(file: Path) -> Iterator[None]:
+    """Append the time of every answer of this process to the file, as long as the context lasts."""
+    handler = logging.FileHandler(file, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    _log.addHandler(handler)
+    _log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _log.setLevel(logging.CRITICAL)
+        _log.removeHandler(handler)
+        handler.close()
+
+
+def log_answer_time(key: SeatKey, pending: PendingPrompt) -> None:
+    """Log the time of the answer that the bot has just given."""
+    if _log.isEnabledFor(logging.INFO):
+        match, seat = key
+        told = {
+            "match": match,
+            "seat": seat,
+            "prompt": pending.prompt,
+            "thought_ms": round(pending.thought_ms, 3),
+        }
+        _log.info(json.dumps(told))

@@ -20,7 +20,7 @@ from seatwise.codec.game_codec import MalformedResult
 from seatwise.codec.result import decode_end_of_seats
 from seatwise.errors import BadAnswerError, clean_text
 from seatwise.kits import find_server_kit
-from seatwise.link import answer_times
+from seatwise.link import pending_prompt as answer_times
 from seatwise.link.backoff import Backoff
 from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
 from seatwise.link.question_loop import QuestionLoop

@@ -25,8 +25,11 @@ from seatwise.errors import (
 )
 from seatwise.link.dialing import (
     HANDSHAKE_S,
+    WrongKeyError,
+    answers_in_clear,
     clear_text_only,
     explain_failure,
+    make_context,
     not_pinned,
     speaks_tls,
     tls_only,
@@ -40,7 +43,6 @@ from seatwise.link.endpoint import (
     web_socket_path,
 )
 from seatwise.link.security import Security
-from seatwise.link.web_socket_tls import WrongKeyError, answers_in_clear, make_context
 from seatwise.link.wire import NO_MESSAGE, Received, Sent, WireStream, credentials_of
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse

@@ -2,29 +2,178 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
 from typing import Any
 
+from seatwise.bot import Bot, ask_bot
 from seatwise.kits import find_kit
-from seatwise.kits.frames import ALL_OPEN, Frame, PlayedMove, SeatTimes, TableFacts, Viewpoint, is_open_to
-from seatwise.replay.hints import HintSource
-from seatwise.replay.sentences import describe_entry, short_names
+from seatwise.kits.frames import (
+    ALL_OPEN,
+    Frame,
+    FrameWriter,
+    PlayedMove,
+    SeatTimes,
+    TableFacts,
+    Viewpoint,
+    is_open_to,
+)
+from seatwise.kits.game_kit import RaceMethod
+from seatwise.race_steps import Thought
+from seatwise.samples import sample
+from seatwise_referee.ending import Ending
 from seatwise_referee.game import Json, Prompt, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
     Agreed,
+    AgreedReason,
     Called,
     Dealt,
     Defaulted,
+    DefaultReason,
     Entry,
+    Finished,
+    Forfeited,
     Frozen,
     Moved,
     Rejected,
+    Resigned,
     Sat,
     TakenOver,
+    Voided,
 )
 from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
+
+HINT_SEED = 0
+"""Of the sample's chance, so that a hint is the same each time."""
+
+
+class HintSource:
+    """Asks the sample bot of a game that gives hints. It sees what the seat saw, and no more."""
+
+    def __init__(self, game: str) -> None:
+        kit = find_kit(game)
+        self.bot_name = kit.hint_sample
+        """The name of the sample."""
+        self._kit = kit
+        self._game = GAMES[game]
+        self._writer = kit.load_frame_writer()
+
+    def suggest_move(self, pace: str, view: Any) -> str:
+        """Return what the sample does with this view, as the end of a sentence: "plays R3"."""
+        method = self._kit.find_method(pace)
+        bot = sample(self.bot_name, self._kit.name)()
+        bot.chance = Random(HINT_SEED)
+        if isinstance(method, RaceMethod):
+            return ", and ".join(map(self._writer.describe_move, self._race_moves(bot, method, view)))
+        return self._writer.describe_move(self._game.move_to_json(ask_bot(bot, method, view)))
+
+    def _race_moves(self, bot: Bot, method: RaceMethod, view: Any) -> list[Json]:
+        """Return the sample's last layout, and the move after it, if there is one."""
+        reader = method.new_reader(view)
+        steps = (reader.read_step(answer) for answer in getattr(bot, method.name)(view))
+        moves = [step for step in steps if not isinstance(step, Thought)]
+        lays = [move for move in moves if self._kit.race_rules.is_lay(move)]
+        return list(map(self._game.move_to_json, [*lays[-1:], *moves[-1:]][-2:] if lays else moves[-1:]))
+
+
+MOST_NAME_LETTERS = 80
+"""The most letters of a name that are shown."""
+
+_FORFEITS = {
+    Ending.TIMED_OUT: "forfeits: its time ran out too often",
+    Ending.ILLEGAL_MOVES: "forfeits: it made too many illegal moves",
+    Ending.NEVER_SAT: "forfeits: it never sat down",
+}
+
+_DEFAULTS = {
+    DefaultReason.TIMED_OUT: "{name}'s time is over, so the referee plays for it: it {what}.",
+    DefaultReason.FORFEITED: "{name} has forfeited, so the referee plays for it: it {what}.",
+    DefaultReason.RESIGNED: "{name} has resigned, so the referee plays for it: it {what}.",
+}
+
+
+def short_names(bots: Sequence[str]) -> tuple[str, ...]:
+    """Return a short name for each bot of a match, all different.
+
+    >>> short_names(["bots/ann/versions/1", "bots/bob/versions/2", "bots/ann/versions/1"])
+    ('ann (seat 0)', 'bob', 'ann (seat 2)')
+    """
+    short = [make_printable(bot.removeprefix("bots/").partition("/")[0] or bot) for bot in bots]
+    times = Counter(short)
+    return tuple(f"{name} (seat {seat})" if times[name] > 1 else name for seat, name in enumerate(short))
+
+
+def make_printable(text: str) -> str:
+    """Return a name of a record as text that is safe to print: a record may hold anything where a name belongs.
+
+    >>> make_printable("ann\\x1b[2J")
+    'ann\\\\x1b[2J'
+    """
+    letters = (
+        letter if letter.isprintable() else f"\\x{ord(letter):02x}"
+        for letter in text[: MOST_NAME_LETTERS + 1]
+    )
+    shown = "".join(letters)
+    return shown if len(shown) <= MOST_NAME_LETTERS else f"{shown[:MOST_NAME_LETTERS]}..."
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return the names as a list in a sentence.
+
+    >>> join_names(["ann", "bob", "eve"])
+    'ann, bob and eve'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def describe_entry(
+    entry: Entry, moves: Sequence[PlayedMove], names: Sequence[str], writer: FrameWriter
+) -> str:
+    """Return the entry as a sentence; "" for an entry that no step is made of.
+
+    `moves` are its moves as the viewpoint may know them. No other part of the entry says what was played.
+    """
+    match entry:
+        case Moved():
+            return " ".join(f"{names[each.seat]} {_describe_move(each, writer)}." for each in moves)
+        case Defaulted():
+            return " ".join(
+                _DEFAULTS[entry.reason].format(name=names[each.seat], what=_describe_move(each, writer))
+                for each in moves
+            )
+        case Called():
+            callers = [names[call.seat] for call in entry.calls]
+            at = " at the same time" if len(callers) > 1 else ""
+            return f"{join_names(callers)} {'call' if len(callers) > 1 else 'calls'}{at}."
+        case Agreed():
+            is_timeout = entry.reason is AgreedReason.TIMED_OUT
+            return "The time of the round is over." if is_timeout else "All agree to end the round."
+        case Resigned():
+            return f"{names[entry.seat]} resigns."
+        case Forfeited():
+            return f"{names[entry.seat]} {_FORFEITS.get(entry.ending, 'forfeits')}."
+        case Finished():
+            return _describe_end(entry, names)
+        case Voided():
+            return f"The match is void ({entry.reason}): it has no result."
+    return ""
+
+
+def _describe_move(played: PlayedMove, writer: FrameWriter) -> str:
+    return "moves" if played.move is None else writer.describe_move(played.move)
+
+
+def _describe_end(entry: Finished, names: Sequence[str]) -> str:
+    points: Any = entry.outcome["points"]
+    ranks: Any = entry.result["ranks"]
+    winners = [name for name, rank in zip(names, ranks, strict=True) if rank == 1]
+    verb = "win together" if len(winners) > 1 else "wins"
+    scored = ", ".join(f"{name} {own}" for name, own in zip(names, points, strict=True))
+    return f"The match is over, and {join_names(winners)} {verb}. Points: {scored}."
+
 
 _NO_STEPS = (Sat, Rejected, TakenOver, Frozen)
 """Entries that change nothing on the table. A rejected move is counted in `SeatTimes`."""

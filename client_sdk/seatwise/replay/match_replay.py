@@ -8,9 +8,7 @@ from typing import Any
 
 from seatwise.errors import UsageError
 from seatwise.kits.frames import ALL_OPEN, Frame, Viewpoint
-from seatwise.replay.frame_builder import build_frames
-from seatwise.replay.hints import HintSource
-from seatwise.replay.sentences import make_printable, short_names
+from seatwise.replay.frame_builder import HintSource, build_frames, make_printable, short_names
 from seatwise_referee.journal import entry_from_json
 from seatwise_referee.verify import verify_line
 from seatwise_referee.verify.header import setup_of

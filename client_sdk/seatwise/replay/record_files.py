@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from seatwise.errors import UsageError
-from seatwise.season.bundle import RECORDS, is_bundle, open_bundle
-from seatwise.season.fault import BadSeason
+from seatwise.season.bundle import RECORDS, BadSeason, is_bundle, open_bundle
 from seatwise_referee.verify import MOST_BYTES
 
 MOST_NAMED: Final = 10

@@ -15,9 +15,20 @@
 table follows from the results. It registers for that under the entry points `seatwise.seasons`.
 """
 
-from seatwise.season.bundle import BUNDLE_FORMAT, DRAWS, FILES, Bundle, is_bundle, open_bundle, write_bundle
+from seatwise.season.bundle import (
+    BUNDLE_FORMAT,
+    DRAWS,
+    FILES,
+    BadSeason,
+    Bundle,
+    UncheckedSeason,
+    check_keys,
+    fault_at,
+    is_bundle,
+    open_bundle,
+    write_bundle,
+)
 from seatwise.season.checking import CheckedSeason, check_season
-from seatwise.season.fault import BadSeason, UncheckedSeason, check_keys, fault_at
 
 check = check_season
 opened = open_bundle

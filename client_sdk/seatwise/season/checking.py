@@ -9,8 +9,7 @@ from importlib.metadata import entry_points
 from itertools import islice, tee
 from typing import Any, TypeAlias
 
-from seatwise.season.bundle import Bundle
-from seatwise.season.fault import BadSeason, UncheckedSeason, fault_at
+from seatwise.season.bundle import BadSeason, Bundle, UncheckedSeason, fault_at
 from seatwise_referee.verify import BadRecord, NotInstalled, Verdict, check_rules, verify_lines
 
 VERIFIERS = "seatwise.seasons"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from seatwise_referee.weighted_draw import draw_index
+from seatwise_referee.mixed_move import draw_index
 
 OutcomeT = TypeVar("OutcomeT")
 

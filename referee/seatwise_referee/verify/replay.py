@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from seatwise_referee.ending import Ending
-from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
+from seatwise_referee.ending import Ending, result_ranks
+from seatwise_referee.game import IllegalMove, Json, Outcome, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
     Agreed,
@@ -23,18 +23,83 @@ from seatwise_referee.journal import (
     Resigned,
     Sat,
     TakenOver,
+    canonical_json,
+    fault_of_choices,
 )
-from seatwise_referee.mixed_move import check_choices
+from seatwise_referee.mixed_move import MOST_CHOICE_WEIGHT, MOST_MIXED_CHOICES, check_choices, draw_choice
 from seatwise_referee.position import Position, SeatState, first_position, position_after
 from seatwise_referee.setup import Setup
-from seatwise_referee.verify.charges import check_charge, check_in_time
-from seatwise_referee.verify.default_moves import DefaultsContext, after_defaulted
-from seatwise_referee.verify.draws import check_draw
+from seatwise_referee.verify.charged_entries import (
+    DefaultsContext,
+    RaceQuestion,
+    after_agreed,
+    after_called,
+    after_defaulted,
+)
+from seatwise_referee.verify.charges import (
+    OpenQuestion,
+    check_asked,
+    check_charge,
+    check_in_time,
+    check_no_race,
+    question_of,
+)
 from seatwise_referee.verify.fault import BadRecord, quote_value
-from seatwise_referee.verify.finish import check_finished
-from seatwise_referee.verify.open_question import OpenQuestion, check_asked, check_no_race, question_of
-from seatwise_referee.verify.race_entries import RaceQuestion, after_agreed, after_called
 from seatwise_referee.verify.required_entries import RequiredEntry, required_after
+
+
+def check_draw(entry: DrawnMove, setup: Setup, nonces: Iterable[bytes | None]) -> None:
+    """Check the number of choices and their weights, and that the move is the one that was drawn. Raises `BadRecord`."""
+    choices = entry.choices
+    if not 1 <= len(choices) <= MOST_MIXED_CHOICES:
+        raise BadRecord(
+            f"a mixed move has 1 to {MOST_MIXED_CHOICES} choices, and here are {len(choices)}", entry.seq
+        )
+    for choice in choices:
+        if choice.weight > MOST_CHOICE_WEIGHT:
+            raise BadRecord(
+                f"the weight {quote_value(choice.weight)} is above {MOST_CHOICE_WEIGHT}", entry.seq
+            )
+    if fault := fault_of_choices(entry.seq, choices):
+        raise BadRecord(fault, entry.seq)
+    index = draw_choice(setup, nonces, entry.seat, entry.prompt, (choice.weight for choice in choices))
+    if canonical_json(choices[index].move) != canonical_json(entry.move):
+        raise BadRecord(
+            f"seat {entry.seat} moved {quote_value(entry.move)}, but the draw gives {quote_value(choices[index].move)}",
+            entry.seq,
+        )
+
+
+def check_finished(entry: Finished, outcome: Outcome | None, position: Position) -> None:
+    """Check that the last entry has the result of the replay."""
+    assert outcome is not None  # no prompt is open
+    exits = [own.left for own in position.seats]
+    endings = [own.ending for own in position.seats]
+    given: dict[str, tuple[Any, Any]] = {
+        "outcome.rounds": (entry.outcome["rounds"], [list(points) for points in outcome.rounds]),
+        "outcome.points": (entry.outcome["points"], list(outcome.points)),
+        "outcome.ranks": (entry.outcome["ranks"], list(outcome.ranks)),
+        "result.ranks": (entry.result["ranks"], list(result_ranks(outcome.ranks, exits))),
+        "endings": (list(entry.endings), endings),
+    }
+    for key, (found, right) in given.items():
+        if found != right:
+            names = list(map(str, right)) if key == "endings" else right
+            shown = list(map(str, found)) if key == "endings" else found
+            raise BadRecord(
+                f"{key} is {quote_value(shown)}; the match played again gives {quote_value(names)}", entry.seq
+            )
+
+
+def check_tail(record: dict[str, Any]) -> None:
+    """Check that the record's tail repeats its last entry."""
+    last = record["entries"][-1]
+    for key in ("outcome", "result", "endings"):
+        if record[key] != last[key]:
+            raise BadRecord(
+                f"{key} at the end of the record is {quote_value(record[key])}; "
+                f"the entry `finished` says {quote_value(last[key])}"
+            )
 
 
 class RecordReplay:

@@ -11,10 +11,9 @@ from seatwise_referee.journal import Entry, Finished, Moved, entry_from_json
 from seatwise_referee.record import TAIL_KEYS, compute_last_link
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.verify.fault import BadRecord, RecordFault, escape_text, quote_value
-from seatwise_referee.verify.finish import check_tail
 from seatwise_referee.verify.header import check_deals, check_nonces, check_versions, setup_of
 from seatwise_referee.verify.reading import read_line
-from seatwise_referee.verify.replay import RecordReplay
+from seatwise_referee.verify.replay import RecordReplay, check_tail
 from seatwise_referee.verify.shape import RECORD, check_entry, check_seat
 
 

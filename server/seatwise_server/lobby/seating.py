@@ -13,10 +13,10 @@ import structlog
 from cachetools import TTLCache
 
 from seatwise.kits import KITS
+from seatwise_referee.ending import MatchState
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.journal import canonical_json
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_referee.time_control import TimeControl

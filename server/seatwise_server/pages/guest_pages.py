@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise.replay.sentences import short_names
+from seatwise.replay.frame_builder import short_names
 from seatwise.v1 import match_pb2
 from seatwise_server.pages.page_responses import (
     PageCalls,

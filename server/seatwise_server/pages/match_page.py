@@ -16,7 +16,7 @@ from starlette.responses import Response
 from seatwise.kits import find_kit
 from seatwise.kits.codecs import CODECS
 from seatwise.replay import Frame, MatchReplay, OpenedHands, build_replay
-from seatwise.replay.sentences import short_names
+from seatwise.replay.frame_builder import short_names
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.pages.page_responses import (

@@ -10,9 +10,8 @@ from typing import Any, Final, cast
 from seatwise.v1 import match_pb2, play_service_pb2
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
-from seatwise_referee.ending import Ending, VoidReason
+from seatwise_referee.ending import Ending, MatchState, VoidReason
 from seatwise_referee.journal import Finished, Voided, decode_entry
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX

@@ -17,13 +17,12 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from seatwise_referee.ending import VoidReason
+from seatwise_referee.ending import MatchState, VoidReason
 from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode_entry
 from seatwise_referee.match import Match, replay_match
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.background_tasks import gather_limited

@@ -10,8 +10,7 @@ from typing import Any
 import structlog
 
 from seatwise.v1 import play_service_pb2
-from seatwise_referee.ending import VoidReason
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState, VoidReason
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.counts import COUNTS
 from seatwise_server.game_choice import kind_of_game

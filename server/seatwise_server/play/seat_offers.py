@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from seatwise.codec.offer import encode_options, encode_time_control
 from seatwise.v1 import lobby_service_pb2
-from seatwise_referee.ending import VoidReason
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState, VoidReason
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
 from seatwise_server.background_tasks import BackgroundTasks

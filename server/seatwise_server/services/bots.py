@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from seatwise.v1 import bot_pb2
 from seatwise.v1 import bot_service_pb2 as pb
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server import resources
 from seatwise_server.lobby.seating import QUEUES, Seating
 from seatwise_server.refusal import Refusal

@@ -11,8 +11,8 @@ from typing import Any
 
 from seatwise.v1 import play_service_pb2
 from seatwise.v1.admin_service_pb2 import MatchFault
+from seatwise_referee.ending import MatchState
 from seatwise_referee.journal import Finished, canonical_json, decode_entry
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.verify import verify_line
 from seatwise_referee.verify.header import setup_of

@@ -11,9 +11,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.v1 import match_pb2, time_control_pb2
 from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.ending import MatchState
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES, default_time_control
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server import resources

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.store import keys
 from seatwise_server.store.errors import MatchRetired, ProposalExpired, SetsNotBuilt

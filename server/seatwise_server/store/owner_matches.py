@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.match_filters import OVER

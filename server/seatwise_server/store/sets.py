@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.keeping import keep_key

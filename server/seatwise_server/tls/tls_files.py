@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seatwise.link.certificate import format_pin
+from seatwise.link.security import format_pin
 
 if TYPE_CHECKING:  # a server without TLS does not wait for this import
     from cryptography.x509 import Certificate

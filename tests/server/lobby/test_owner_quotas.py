@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 
 from seatwise.v1 import lobby_service_pb2, match_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
+from seatwise_referee.ending import MatchState
 from seatwise_referee.games.registry import default_time_control
-from seatwise_referee.match_state import MatchState
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState

@@ -10,7 +10,7 @@ import pytest
 from doubles.virtual import in_virtual_time
 from matches.one_match import Desk
 
-from seatwise.replay.sentences import short_names
+from seatwise.replay.frame_builder import short_names
 from seatwise_referee import record
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Moved, Rejected, canonical_json, encode_entry

@@ -30,10 +30,9 @@ from seatwise.v1 import (
     match_service_pb2,
     play_service_pb2,
 )
-from seatwise_referee.ending import Ending
+from seatwise_referee.ending import Ending, MatchState
 from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.journal import canonical_json, encode_entry
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, DealSet, Setup
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.league.settings import Entrant

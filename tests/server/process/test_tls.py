@@ -28,7 +28,7 @@ from harness.house import captured_logs
 from seatwise.async_client import AsyncClient
 from seatwise.cli import main
 from seatwise.errors import UnavailableError
-from seatwise.link.certificate import format_pin, key_digest
+from seatwise.link.security import format_pin, key_digest
 from seatwise.remote import run_async
 from seatwise_server.cli import serve
 from seatwise_server.config import Config

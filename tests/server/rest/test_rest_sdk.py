@@ -17,8 +17,7 @@ from seatwise.async_client import AsyncClient
 from seatwise.errors import BadTokenError, EncryptionError, NotFoundError, UsageError
 from seatwise.link.endpoint import is_local_address
 from seatwise.link.security import Security
-from seatwise.link.transports import choose_wire
-from seatwise.remote import run_async
+from seatwise.remote import choose_wire, run_async
 from seatwise_server.config import HttpSettings
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.tls.tls_files import TlsFiles

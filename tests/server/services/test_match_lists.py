@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server.store import Store, keys
 from seatwise_server.store.errors import BadPageToken, SetsNotBuilt
 from seatwise_server.store.match_filters import MatchFilter, PageCursor

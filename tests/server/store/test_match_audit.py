@@ -11,10 +11,10 @@ from matches.set_scenes import desk as desk_in_set
 from redis.asyncio import Redis
 
 from seatwise.v1.admin_service_pb2 import MatchFault
+from seatwise_referee.ending import MatchState
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_referee.match import Match
-from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.lobby.seating import CREATED

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server.store import AppendResult, EndedMatch, Store, StoredMatchPage, keys, now_ms
 from seatwise_server.store.errors import BadPageToken
 

@@ -17,8 +17,7 @@ from websockets.exceptions import InvalidHandshake
 
 from seatwise.async_client import AsyncClient
 from seatwise.errors import UnavailableError
-from seatwise.link.certificate import format_pin, key_digest
-from seatwise.link.security import Security
+from seatwise.link.security import Security, format_pin, key_digest
 from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise.remote import run_async
 from seatwise.v1.lobby_service_pb2 import AttendRequest

@@ -26,7 +26,7 @@ from seatwise_referee.games.ubongo import (
     UbongoView,
     parse_deck,
 )
-from seatwise_referee.games.ubongo.legality import check_layout
+from seatwise_referee.games.ubongo.moves import check_layout
 
 
 def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:

@@ -20,15 +20,15 @@ from seatwise_referee.games.ubongo.geometry import (
     is_fitting,
     touch,
 )
-from seatwise_referee.games.ubongo.legality import GOAL
-from seatwise_referee.games.ubongo.listing import fitting_places
 from seatwise_referee.games.ubongo.moves import (
     CALL,
+    GOAL,
     Call,
     Lay,
     OfferEnd,
     Stop,
     UbongoMove,
+    fitting_places,
     layout_from_json,
     layout_to_json,
 )

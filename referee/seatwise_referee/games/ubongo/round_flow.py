@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.ubongo.cards import Side
 from seatwise_referee.games.ubongo.geometry import is_fitting
-from seatwise_referee.games.ubongo.legality import check_call, check_layout, refuse_unasked
+from seatwise_referee.games.ubongo.moves import check_call, check_layout, refuse_unasked
 from seatwise_referee.games.ubongo.state import (
     BuiltLayout,
     UbongoRound,

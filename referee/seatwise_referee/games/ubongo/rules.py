@@ -9,9 +9,17 @@ from seatwise_referee.game import BadOptions, IllegalMove, Json, Options, Outcom
 from seatwise_referee.games.ubongo import moves, round_flow
 from seatwise_referee.games.ubongo.cards import deck_of_round
 from seatwise_referee.games.ubongo.decks import DEFAULT_DIFFICULTY, HOUSE_DECKS, BadDeck, Deck
-from seatwise_referee.games.ubongo.legality import check_layout, refuse_unasked
-from seatwise_referee.games.ubongo.listing import list_moves
-from seatwise_referee.games.ubongo.moves import STOP, Call, Lay, OfferEnd, Stop, UbongoMove
+from seatwise_referee.games.ubongo.moves import (
+    STOP,
+    Call,
+    Lay,
+    OfferEnd,
+    Stop,
+    UbongoMove,
+    check_layout,
+    list_moves,
+    refuse_unasked,
+)
 from seatwise_referee.games.ubongo.round_flow import POINTS_OF_CALLER
 from seatwise_referee.games.ubongo.state import UbongoState, deal_hands, first_state, opened_hands
 from seatwise_referee.games.ubongo.view import UbongoView, view_of

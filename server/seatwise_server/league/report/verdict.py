@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seatwise.replay.sentences import join_names
+from seatwise.replay.frame_builder import join_names
 
 NO_RESULT = "No result counts yet."
 
