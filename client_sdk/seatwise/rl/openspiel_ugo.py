@@ -20,11 +20,12 @@ import numpy as np
 import pyspiel
 from numpy.typing import NDArray
 
+from seatwise.kits.ugo.samples import RoundModel
 from seatwise.rl.actions import ACTION_COUNT, CARD_ACTIONS, LAYING_ORDERS, move_of_action
 from seatwise.rl.observation import encode_view, observation_size
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import CARDS, Ugo, UgoRound, UgoState, UgoTable
-from seatwise_referee.games.ugo.cards import TEXTS, VALUES_PER_COLOUR, cards_of, mask_of
+from seatwise_referee.games.ugo.cards import TEXTS, cards_of, mask_of
 from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM
 from seatwise_referee.games.ugo.state import FARMER_SUPPLY, HAND_SIZE
 from seatwise_referee.games.ugo.tricks import legal_mask
@@ -33,7 +34,7 @@ SPIEL_RULES: Final = Ugo()
 LEAST_ROUND_POINTS: Final = -45.0
 MOST_ROUND_POINTS: Final = 40.0
 DEALS_TRIED: Final = 100
-"""Deals at random that are tried, before cards change places in the true deal."""
+"""Deals at random that are tried."""
 
 GAME_TYPE: Final = pyspiel.GameType(
     short_name="python_seatwise_ugo",
@@ -183,69 +184,21 @@ def state_of_deal(dealt: Sequence[int], players: int) -> UgoState:
 
 
 def resample_deal(state: SpielUgoState, ugo: UgoState, player: int, chance: Random) -> list[int]:
-    """Deal again what a player has not seen, as far as the missing colours allow. Return the cards as `dealt` has them."""
-    missing = missing_colours(ugo)
-    own = set(state.hand_dealt(player))
-    played = {
-        card
-        for seat in range(state.players)
-        for card in state.hand_dealt(seat)
-        if not ugo.hands[seat] >> card & 1
-    }
-    hidden = [card for card in range(len(CARDS)) if card not in own and card not in played]
-    places = [
-        seat for seat in range(state.players) if seat != player for _ in range(ugo.hands[seat].bit_count())
-    ]
-    free = [*places, *[-1] * (len(hidden) - len(places))]
-    cards = _deal_hidden(hidden, free, missing, chance) or _swap_hidden(ugo, hidden, player, missing, chance)
-    hands = [iter(cards[seat]) for seat in range(state.players)]
-    return [
-        card if seat == player or card in played else next(hands[seat])
-        for seat in range(state.players)
-        for card in state.hand_dealt(seat)
-    ]
+    """Deal again what a player has not seen, as far as the missing colours allow. Return the cards as `dealt` has them.
 
-
-def missing_colours(ugo: UgoState) -> list[set[int]]:
-    """Return by seat the colours that it did not follow."""
-    missing: list[set[int]] = [set() for _ in ugo.hands]
-    tricks = [(trick.leader, trick.cards) for trick in ugo.table.tricks]
-    for leader, cards in (*tricks, (ugo.table.leader, ugo.trick)):
-        for place, card in enumerate(cards):
-            if card // VALUES_PER_COLOUR != cards[0] // VALUES_PER_COLOUR:
-                missing[(leader + place) % len(missing)].add(cards[0] // VALUES_PER_COLOUR)
-    return missing
-
-
-def _deal_hidden(
-    hidden: list[int], free: list[int], missing: list[set[int]], chance: Random
-) -> dict[int, list[int]] | None:
-    """Deal at random until the deal is possible: each possible one is as probable as any other."""
+    Where no deal is found, which is rare, it is the true one.
+    """
+    model = RoundModel(SPIEL_RULES.view(ugo, Seat(player)), chance)
     for _ in range(DEALS_TRIED):
-        chance.shuffle(hidden)
-        pairs = list(zip(free, hidden, strict=True))
-        if all(seat < 0 or card // VALUES_PER_COLOUR not in missing[seat] for seat, card in pairs):
-            return {seat: [card for other, card in pairs if other == seat] for seat in range(len(missing))}
-    return None
-
-
-def _swap_hidden(
-    ugo: UgoState, hidden: list[int], player: int, missing: list[set[int]], chance: Random
-) -> dict[int, list[int]]:
-    """Let cards of the true deal change places two by two, wherever both may lie in the other's place."""
-    held = {
-        card: next((seat for seat, hand in enumerate(ugo.hands) if seat != player and hand >> card & 1), -1)
-        for card in hidden
-    }
-    for _ in range(10 * len(hidden)):
-        one, other = chance.choice(hidden), chance.choice(hidden)
-        if _may_hold(held[other], one, missing) and _may_hold(held[one], other, missing):
-            held[one], held[other] = held[other], held[one]
-    return {seat: [card for card in hidden if held[card] == seat] for seat in range(len(missing))}
-
-
-def _may_hold(seat: int, card: int, missing: list[set[int]]) -> bool:
-    return seat < 0 or card // VALUES_PER_COLOUR not in missing[seat]
+        sampled = model.sample_hands()
+        if model.may_hold(sampled):
+            hands = [iter(hand) for hand in sampled]
+            return [
+                card if seat == player or not ugo.hands[seat] >> card & 1 else int(next(hands[seat]))
+                for seat in range(state.players)
+                for card in state.hand_dealt(seat)
+            ]
+    return state.dealt
 
 
 class SpielUgoObserver:

@@ -201,6 +201,10 @@ class RoundModel:
             hand.sort(key=wish.__getitem__)
         return hands
 
+    def may_hold(self, hands: Sequence[list[Card]]) -> bool:
+        """Return whether no hand has a colour that its seat has shown to miss. A sampled one may at a dead end."""
+        return all(COLOUR[card] not in self._missing[seat] for seat in self._others for card in hands[seat])
+
     def play_out(self, hands: Sequence[list[Card]], card: Card) -> int:
         """Return the points of the round for the own seat if it plays this card now and all seats have these hands."""
         me, leader, lands = self._seat, int(self._leader), self._lands.copy()
