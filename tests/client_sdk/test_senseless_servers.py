@@ -26,9 +26,9 @@ from seatwise.kits.ugo.codec import CODEC as UGO
 from seatwise.link import (
     bot_runner,
     bot_session,
-    http_connection,
     lobby_link,
     referee_link,
+    rest_wire,
     seat_session,
     server_lines,
 )
@@ -499,7 +499,7 @@ BODIES = {
 
 @pytest.mark.parametrize(("status", "told"), BODIES.values(), ids=BODIES)
 async def test_http_without_an_end_is_left(status: bytes, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connection, "LONGEST_HTTP_LINE", 100_000)
+    monkeypatch.setattr(rest_wire, "LONGEST_HTTP_LINE", 100_000)
     monkeypatch.setattr("seatwise.link.rest_wire.LONGEST_HTTP_LINE", 100_000)
 
     ended = asyncio.Event()

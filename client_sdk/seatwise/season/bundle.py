@@ -78,7 +78,7 @@ MOST_UNPACKED: Final = 200
 """Bytes of all files together for each byte of the bundle; a genuine one has about six."""
 LONGEST_FILE: Final = 1 << 22
 """Bytes of a file that is read as a whole."""
-LONGEST_LINE: Final = 1 << 16
+LONGEST_BUNDLE_LINE: Final = 1 << 16
 """Bytes of a line of any other file. Of records.jsonl a line may be as long as a record."""
 MOST_LINES: Final = 1_000_000
 """In any file."""
@@ -197,7 +197,7 @@ class Bundle:
 
         Raises `BadSeason` if the file is missing, or if it or one of its lines is too long.
         """
-        longest = MOST_BYTES if name == RECORDS else LONGEST_LINE
+        longest = MOST_BYTES if name == RECORDS else LONGEST_BUNDLE_LINE
         with self._open_file(name) as file:
             for number in itertools.count(1):
                 if not (line := file.readline(longest + 1)):
