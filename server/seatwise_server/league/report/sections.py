@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seatwise.replay.sentences import join_names
+from seatwise.replay.frame_builder import join_names
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.student_t import CONFIDENCE
 from seatwise_server.competition.schedules.ab_test import ABTest
