@@ -19,7 +19,7 @@ from seatwise.kits import KITS
 from seatwise.kits.game_kit import SEARCH_PACKAGE, is_search_installed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
-from seatwise_server.store.owner_matches import OWNERS_PREFIX
+from seatwise_server.store.owners import OWNERS_PREFIX
 from seatwise_server.timings import HOUSE_LEASE_S
 
 

@@ -32,7 +32,6 @@ from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.owners import OwnerRequests
 from seatwise_server.services.read_budget import ReadBudget, ReadRates
 from seatwise_server.store import Flusher, OwnerLimits, Store
-from seatwise_server.store.match_set_builder import MatchSetBuilder
 from seatwise_server.tls.announced_address import check_announced_address
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.ws.bot_handlers import AttendSockets, PlaySockets, SocketAuthentication
@@ -296,9 +295,7 @@ class GatewayRole:
 
     async def start(self) -> Tasks:
         """See `Role`."""
-        store = self._common.store
-        builder = MatchSetBuilder(store.client, store.matches, store.leases, self._common.name)
-        return {"match sets": builder.keep_built()}
+        return {}
 
     async def stop(self) -> None:
         """See `Role`."""

@@ -33,7 +33,7 @@ from seatwise.v1 import match_service_pb2
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.store import Store, new_client
-from seatwise_server.store.match_filters import facets_of
+from seatwise_server.store.matches import facets_of
 
 CALLERS_NICENESS = 15
 """In earnest callers are on machines of their own."""

@@ -13,7 +13,7 @@ from seatwise_server.ladder.published_table import LadderRow, encode_table
 from seatwise_server.ladder.standings_history import encode_point
 from seatwise_server.league.settings import Entrant
 from seatwise_server.store import Store, new_client
-from seatwise_server.store import ladders as stored_ladders
+from seatwise_server.store import results as stored_ladders
 
 LADDER, LEAGUE = "ladders/bench", "leagues/bench"
 BOTS = [f"bots/b{number}/versions/1" for number in range(60)]

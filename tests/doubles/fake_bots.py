@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from seatwise_server.store.credentials import SCOPES_OF_REGISTRATION, Credential
+from seatwise_server.store.bots import SCOPES_OF_REGISTRATION, Credential
 from seatwise_server.store.errors import StoreUnavailable, TokenRefused
 
 ANN, BOB = "token-of-ann", "token-of-bob"

@@ -34,7 +34,7 @@ from seatwise_server.services.matches import parse_match_filter
 from seatwise_server.services.request_fields import parse_position
 from seatwise_server.store.bots import _parse_page_token
 from seatwise_server.store.errors import BadPageToken
-from seatwise_server.store.match_filters import PageCursor
+from seatwise_server.store.matches import PageCursor
 from seatwise_server.ws.message_formats import FORMATS
 
 FuzzTarget: TypeAlias = Callable[[bytes], None]

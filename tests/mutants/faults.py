@@ -292,7 +292,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an expired access token still opens",
-        "server/seatwise_server/store/access_tokens.py",
+        "server/seatwise_server/store/tokens.py",
         "if token.expire_ms and left_ms <= 0:",
         "if False:",
         ("tests/server/store/test_access_tokens.py",),
@@ -706,14 +706,14 @@ FAULTS: tuple[Fault, ...] = (
     # Matches stay on the books
     Fault(
         "the bots of a match are free before its result is in the log",
-        "server/seatwise_server/store/deliveries.py",
+        "server/seatwise_server/store/keeping.py",
         "noted, release_calls(ended.match, ended.bots))",
         "release_calls(ended.match, ended.bots), noted)",
         ("tests/server/play/test_delivery.py",),
     ),
     Fault(
         "one caller's bad command fails the callers that share its message",
-        "server/seatwise_server/store/redis/shared_messages.py",
+        "server/seatwise_server/store/redis/client.py",
         "            return error\n",
         "            raise\n",
         ("tests/server/store/test_store_messages.py",),
@@ -734,7 +734,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a list shows matches that have left the state",
-        "server/seatwise_server/store/match_filters.py",
+        "server/seatwise_server/store/matches.py",
         "return self.state is None or state == self.state",
         "return True",
         (LISTS,),

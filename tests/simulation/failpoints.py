@@ -38,7 +38,7 @@ from seatwise.v1 import match_service_pb2 as matches
 from seatwise_server.ladder.strength_worker import StrengthsByBot, strengths_by_bot
 from seatwise_server.league.settings import Entrant
 from seatwise_server.store import ResultLogs, keys
-from seatwise_server.store.redis.shared_messages import SharedMessages
+from seatwise_server.store.redis.client import SharedMessages
 from seatwise_server.store.tokens import new_access_token
 from simulation.chance import seeded
 from simulation.clock import Clock, Task

@@ -30,7 +30,7 @@ from seatwise_server.store import (
 )
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.notices import LobbyNotice, lobby_notices
+from seatwise_server.store.seats import LobbyNotice, lobby_notices
 from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
 
 GATHER_S = 0.01

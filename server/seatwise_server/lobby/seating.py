@@ -35,8 +35,7 @@ from seatwise_server.store import (
     now_ms,
 )
 from seatwise_server.store.errors import MatchRetired, NoFreeTable, ProposalExpired
-from seatwise_server.store.match_filters import facets_of
-from seatwise_server.store.matches import WAITED_SINCE
+from seatwise_server.store.matches import WAITED_SINCE, facets_of
 from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS, REFEREE_SILENT_MS
 
 CREATED = "~created"

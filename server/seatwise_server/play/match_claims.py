@@ -33,7 +33,7 @@ from seatwise_server.play.step_marker import GAME_FAULT_MARK, STEP_MARKER
 from seatwise_server.store import Death, DeathWatch, Fence, Flusher, Heartbeat, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailable
 from seatwise_server.store.jobs import Job
-from seatwise_server.store.notices import handover_notices
+from seatwise_server.store.seats import handover_notices
 from seatwise_server.timings import REFEREE_LEASE_S
 
 TAKEOVER_CHECK_S = 0.25

@@ -23,7 +23,7 @@ from seatwise_server.services.request_fields import (
 )
 from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
-from seatwise_server.store.redis.rewriting import rewrite_files
+from seatwise_server.store.redis.durability import rewrite_files
 
 LONGEST_HOLDER = 80
 LONGEST_LIFETIME_S = 10 * 366 * 86_400

@@ -35,11 +35,10 @@ from seatwise_server.store.errors import (
     BotExists,
     BotShutOut,
     OwnerAbsent,
-    SetsNotBuilt,
     TooManyBots,
 )
-from seatwise_server.store.match_filters import MatchFilter
-from seatwise_server.store.owner_matches import OWNERS_PREFIX
+from seatwise_server.store.matches import MatchFilter
+from seatwise_server.store.owners import OWNERS_PREFIX
 
 # Computes the results of a bot by opponent and game, from its newest finished matches.
 
@@ -106,7 +105,7 @@ class OpponentTables:
         self._played: LRUCache[str, FinishedMatch] = LRUCache(MOST_PLAYED_IN_MEMORY)
 
     async def get_table(self, caller: Caller, bot: str) -> OpponentTable:
-        """Returns the table of the bot, without what is withheld from the caller. Raises SetsNotBuilt."""
+        """Returns the table of the bot, without what is withheld from the caller."""
         wanted = MatchFilter(bot=bot, state=MatchState.FINISHED)
         names = await self._store.matches.newest_names(MOST_OPPONENT_MATCHES, wanted)
         played = await self._read_played(names)
@@ -368,10 +367,7 @@ class BotService:
         """See bot_service.proto. A page token is the number of opponents before the page."""
         start, size = parse_position(request.page_token), page_size(request.page_size)
         await self._get_registered(request.name)
-        try:
-            table = await self._opponents.get_table(caller, request.name)
-        except SetsNotBuilt as early:
-            raise Refusal("STORE_UNAVAILABLE", str(early)) from None
+        table = await self._opponents.get_table(caller, request.name)
         return pb.ListOpponentsResponse(
             opponents=table.opponents[start : start + size],
             next_page_token=str(start + size) if len(table.opponents) > start + size else "",

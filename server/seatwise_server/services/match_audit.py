@@ -24,8 +24,8 @@ from seatwise_server.lobby.seating import CREATED
 from seatwise_server.play.delivery import encode_match_ended, logged_result_of
 from seatwise_server.services.request_fields import bad_page_token
 from seatwise_server.store import Store, now_ms
-from seatwise_server.store.match_filters import OVER, sets_of_state
 from seatwise_server.store.match_traces import ListCursor, MatchTraceReader, MatchTraces
+from seatwise_server.store.matches import OVER, sets_of_state
 from seatwise_server.store.redis.client import Argument
 
 # Restores the stored entry of a match from its record, after the entry was lost.

@@ -30,8 +30,8 @@ from seatwise_server.services.owners import OwnerWatches
 from seatwise_server.services.request_fields import LONGEST_REQUEST_ID, ResourceName, check_text, page_size
 from seatwise_server.services.stream_quota import StreamQuota
 from seatwise_server.store import MatchMeta, Store, now_ms
-from seatwise_server.store.errors import BadPageToken, SetsNotBuilt, StoreUnavailable
-from seatwise_server.store.match_filters import NEWEST_US, MatchFilter
+from seatwise_server.store.errors import BadPageToken, StoreUnavailable
+from seatwise_server.store.matches import NEWEST_US, MatchFilter
 
 # Parses the match that a caller asks for: game, seats, options and time control, with a default for all that is not set.
 
@@ -221,8 +221,6 @@ class MatchService:
             page = await self._store.matches.list_page(size, request.page_token, wanted)
         except BadPageToken as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-        except SetsNotBuilt as early:
-            raise Refusal("STORE_UNAVAILABLE", str(early)) from None
         matches = [resources.match_resource(meta) for meta in page.matches]
         withheld = await self._withheld.withhold_from(caller, matches)
         return pb.ListMatchesResponse(

@@ -8,45 +8,72 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seatwise_server.store.access_tokens import (
-    AccessTokenPage,
-    AccessTokens,
-    IssuedAccessToken,
-    StoredAccessToken,
-)
-from seatwise_server.store.attendance import Attendance, Attendances
 from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
-from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
-from seatwise_server.store.credentials import Credential, Credentials
-from seatwise_server.store.deliveries import Deliveries, EndedMatch
+from seatwise_server.store.bots import BotPage, Bots, Credential, Credentials, IssuedToken, RegisteredBot
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
-from seatwise_server.store.invites import Invites, IssuedInvite, StoredInvite
 from seatwise_server.store.jobs import Job, Jobs, Tables
 from seatwise_server.store.journal import Death, Fence, Journal
-from seatwise_server.store.keeping import Keeping
-from seatwise_server.store.ladders import Event, LadderExclusion, LadderMeta, Ladders, Shown
-from seatwise_server.store.leagues import LeagueMeta, Leagues
-from seatwise_server.store.leases import Leases
+from seatwise_server.store.keeping import DealSets, Deliveries, EndedMatch, Keeping, SetOfDeals
 from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
-from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues, SeatNews
-from seatwise_server.store.owner_matches import (
+from seatwise_server.store.owners import (
     OWNERS_PREFIX,
     OwnerCount,
+    OwnerCreation,
     OwnerLimits,
     OwnerMatches,
     OwnerRoom,
+    Owners,
+    StoredOwner,
 )
-from seatwise_server.store.owners import OwnerCreation, Owners, StoredOwner
-from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
-from seatwise_server.store.queues import Proposal, QueueEntry, Queues, counts_no_shows
+from seatwise_server.store.processes import DeathWatch, Heartbeat, Leases, Order, Processes
+from seatwise_server.store.queues import (
+    Attendance,
+    Attendances,
+    Proposal,
+    QueueEntry,
+    Queues,
+    counts_no_shows,
+)
 from seatwise_server.store.redis.client import RedisClient
-from seatwise_server.store.redis.clock import now_ms
-from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server, check_settings
-from seatwise_server.store.redis.new_client import new_client
-from seatwise_server.store.redis.replica_wait import ReplicaWait
-from seatwise_server.store.results import ResultLogs
-from seatwise_server.store.seats import QueueRoom, Reservation, SeatOf, SeatOffer, Seats
-from seatwise_server.store.sets import DealSets, SetOfDeals
+from seatwise_server.store.redis.cluster import new_client
+from seatwise_server.store.redis.durability import (
+    NodeFacts,
+    ReplicaWait,
+    ServerFacts,
+    check_server,
+    check_settings,
+)
+from seatwise_server.store.redis.scripts import now_ms
+from seatwise_server.store.results import (
+    Event,
+    LadderExclusion,
+    LadderMeta,
+    Ladders,
+    LeagueMeta,
+    Leagues,
+    ResultLogs,
+    Shown,
+)
+from seatwise_server.store.seats import (
+    NoShow,
+    NoShows,
+    OffQueues,
+    QueueRoom,
+    Reservation,
+    SeatNews,
+    SeatOf,
+    SeatOffer,
+    Seats,
+)
+from seatwise_server.store.tokens import (
+    AccessTokenPage,
+    AccessTokens,
+    Invites,
+    IssuedAccessToken,
+    IssuedInvite,
+    StoredAccessToken,
+    StoredInvite,
+)
 
 __all__ = [
     "OWNERS_PREFIX",

@@ -14,7 +14,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
-from seatwise_server.store.redis.clock import now_ms
+from seatwise_server.store.redis.scripts import now_ms
 
 MOST_ENTRIES = 100_000
 """The log keeps about so many entries (30 MB), and drops older ones."""

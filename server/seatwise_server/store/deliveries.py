@@ -10,12 +10,12 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.matches import forget_call
-from seatwise_server.store.owner_matches import OwnerMatches
+from seatwise_server.store.owners import OwnerMatches
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.results import append_call
 from seatwise_server.store.seats import owners_in, release_calls
-from seatwise_server.store.sets import end_call
+from seatwise_server.store.keeping import end_call
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@
     ├── AccessTokenAbsent     there is no such access token, or it is revoked
     ├── AccessTokenExists     another request of the same id has created an access token
     ├── SetRefused            a match cannot join the set of duplicate deals; `reason` says why
-    ├── SetsNotBuilt          the store of an older version has no sets yet, by which lists are filtered
     ├── BadPageToken          a page token that this list never issued
     └── TokenRefused          a token that is not valid; `reason` says UNKNOWN, REVOKED or EXPIRED
 
@@ -101,10 +100,6 @@ class SetRefused(StoreError):
 
 class BadPageToken(StoreError):
     """The page token is not one that this list issued."""
-
-
-class SetsNotBuilt(StoreError):
-    """The sets by which lists are filtered are still being built for a store of an older version: try again later."""
 
 
 class AccessTokenAbsent(StoreError):

@@ -11,7 +11,7 @@ from typing import Any
 from seatwise_server.store import keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
-from seatwise_server.store.match_filters import enter_state
+from seatwise_server.store.matches import enter_state
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, call, call_blocking
 from seatwise_server.store.redis.scripts import ScriptCall

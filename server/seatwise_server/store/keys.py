@@ -70,9 +70,6 @@ MATCH_FACETS = "seatwise:{matches}:facets"
 MATCH_SETS = "seatwise:{matches}:by:"
 """The prefix of the names of these sets. Each is a sorted set of matches, with the scores of the index."""
 
-MATCH_SETS_VERSION = "seatwise:{matches}:sets-version"
-"""The version of the sets that was built last; absent if none was built."""
-
 LAST_FAULT = "seatwise:{faults}:last"
 """The kind of the last fault of a process that may have kept bots from their seats, for a minute."""
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.journal import FENCE_FIELDS, Fence
-from seatwise_server.store.match_filters import STATE_SETS
-from seatwise_server.store.matches import Matches, MatchMeta
+from seatwise_server.store.matches import STATE_SETS, Matches, MatchMeta
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 
@@ -101,10 +100,6 @@ class MatchTraceReader:
     async def page_of_list(self, after: ListCursor, count: int) -> list[ListCursor]:
         """Returns the next entries of the list of matches, oldest first, including entries without a match."""
         return await self._page(keys.MATCH_INDEX, after, count)
-
-    async def page_of_set(self, key: str, after: ListCursor, count: int) -> list[ListCursor]:
-        """Returns the next entries of one set of matches, oldest first."""
-        return await self._page(key, after, count)
 
     async def scan_facets(self, cursor: int, count: int) -> tuple[int, list[str]]:
         """Returns some matches that are in sets, and the next cursor: 0 after the last. Some may come twice."""

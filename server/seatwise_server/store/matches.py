@@ -1,32 +1,43 @@
-"""The stored facts about matches: their meta, their index by age, and their records."""
+"""Matches: their meta, records and lists. The sets in Redis make filters of lists cheap.
+
+A match enters a set before its meta has the new state, and leaves it afterwards. So a set never lacks a match
+that fits the filter, and a reader checks the state in the meta. The scripts are `match_list`,
+`match_enter_state` and `match_forget`.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from seatwise_referee.ending import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.store import keys
-from seatwise_server.store.errors import MatchRetired, ProposalExpired, SetsNotBuilt
+from seatwise_server.store.errors import BadPageToken, MatchRetired, ProposalExpired
 from seatwise_server.store.group_commit.writer import AppendResult
-from seatwise_server.store.match_filters import (
-    OVER,
-    SETS_VERSION,
-    MatchFilter,
-    MatchNames,
-    PageCursor,
-    enter_state,
-    facets_of,
-    state_set,
-)
 from seatwise_server.store.queues import QueueEntry
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 from seatwise_server.store.redis.scripts import ScriptCall
+
+OPEN = "OPEN"
+"""The set of all matches that are not over."""
+
+OVER = (MatchState.FINISHED, MatchState.VOIDED)
+
+STATE_SETS = (OPEN, MatchState.RUNNING, MatchState.FINISHED, MatchState.VOIDED)
+
+MOST_SEEN_AT_ONCE = 1_000
+"""The most entries of a set that one run of the script reads, which takes about a millisecond of Redis."""
+
+NEWEST_US = 2**62
+"""Higher than every creation time."""
 
 LARGEST_READ = 1_001
 """The most metas that are read at once: the largest page and one more."""
@@ -47,6 +58,132 @@ which it waited.
 
 _DROPPED_MS = 3_600_000
 """The time for which a dropped match cannot be claimed or created: far longer than any stall of a process."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFilter:
+    """Narrows a list. A match must fit all fields; an empty field fits every match."""
+
+    bot: str = ""
+    """Format: bots/{bot}/versions/{version}."""
+    game: str = ""
+    """The name of the game in the referee, for example "ugo"."""
+    competition: str = ""
+    """Format: ladders/{ladder} or leagues/{league}."""
+    state: MatchState | None = None
+    since_us: int = 0
+    """Fits matches that were created then or later, in microseconds of Redis's clock."""
+    until_us: int = NEWEST_US
+    """Fits matches that were created before then."""
+
+    @property
+    def sets(self) -> list[str]:
+        """The keys of the sets that a match must be in; the index if there are no others."""
+        facets = _facets((self.bot,) if self.bot else (), self.game, self.competition)
+        if self.state:
+            facets.append(f"state/{state_set(self.state)}")
+        return [keys.match_set(facet) for facet in facets] or [keys.MATCH_INDEX]
+
+    def fits_state(self, state: str) -> bool:
+        """Returns whether a match of this state fits."""
+        return self.state is None or state == self.state
+
+    @property
+    def digest(self) -> str:
+        """Empty for a filter that fits every match; different for different filters."""
+        if self == MatchFilter():
+            return ""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+
+def facets_of(setup: Setup) -> str:
+    """Returns the permanent sets of the match, in the form that `match_list` takes: facets with spaces between them."""
+    return " ".join(_facets(dict.fromkeys(setup.bots), setup.game, setup.competition))
+
+
+def state_set(state: str) -> str:
+    """Returns the name of the set that has all matches of this state, and possibly others."""
+    return OPEN if state in (MatchState.WAITING, MatchState.SEATING) else state
+
+
+def sets_of_state(state: str) -> frozenset[str]:
+    """Returns the state sets that must have a match of this state. A match that is over must be in no others."""
+    return frozenset({f"state/{state_set(state)}"} | (set() if state in OVER else {f"state/{OPEN}"}))
+
+
+def enter_state(match: str, state: str) -> tuple[str, list[str], tuple[str]]:
+    """Returns the script, for `run_in_order`, that must run before the one that writes this state into the meta."""
+    sets = [keys.match_set(f"state/{OPEN}"), keys.match_set(f"state/{state_set(state)}")]
+    return "match_enter_state", sets, (match,)
+
+
+def _facets(bots: Sequence[str] | dict[str, None], game: str, competition: str) -> list[str]:
+    found = [f"bot/{bot}" for bot in bots]
+    found += [f"game/{game}"] if game else []
+    return found + ([f"competition/{competition}"] if competition else [])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PageCursor:
+    """A place in the list, between two matches."""
+
+    create_us: int
+    match: str
+
+    @classmethod
+    def parse(cls, token: str, digest: str = "") -> PageCursor:
+        """Returns the place that a page token of this filter names; the empty token is before the newest match.
+
+        Raises BadPageToken.
+        """
+        if not token:
+            return cls(NEWEST_US, "")
+        try:
+            create_us, match, *rest = base64.urlsafe_b64decode(token.encode()).decode().split(" ")
+            place = cls(int(create_us), match)
+        except (binascii.Error, ValueError) as error:
+            raise BadPageToken("the page token is not one that this list gave out") from error
+        if rest != ([digest] if digest else []) or not 0 <= place.create_us <= NEWEST_US:
+            raise BadPageToken("the page token is not one that this list gave out for these filters")
+        return place
+
+    def token(self, digest: str = "") -> str:
+        """Returns the place as an opaque page token."""
+        parts = (str(self.create_us), self.match, digest) if digest else (str(self.create_us), self.match)
+        return base64.urlsafe_b64encode(" ".join(parts).encode()).decode()
+
+
+class MatchNames:
+    """Reads the names of the matches that fit a filter, newest first."""
+
+    def __init__(self, client: RedisClient, wanted: MatchFilter, start: PageCursor) -> None:
+        self._client = client
+        self._wanted = wanted
+        self._passed = 0
+        """The number of entries with the same microsecond as `place` that were read before it."""
+        self.place = start
+        """The last entry that was read, including those that do not fit."""
+        self.is_at_end = False
+
+    async def read_names(self, count: int) -> list[str]:
+        """Reads the next names, at most `count`, in one command. It may return none although more follow.
+
+        The set of a state has every match of that state, and others that have left it.
+        """
+        highest = min(self.place.create_us, self._wanted.until_us - 1)
+        args = (highest, self._wanted.since_us, self._passed, count, MOST_SEEN_AT_ONCE)
+        answer = await scripts.run_script(self._client, "match_page", self._wanted.sets, *args)
+        passed, is_at_end, last_name, last_score, *found = answer
+        places = [_place(name, score) for name, score in as_pairs(found)]
+        names = [it.match for it in places if it < self.place]
+        last = _place(last_name, last_score) if last_name else self.place
+        self._passed = 0 if last < self.place else passed
+        self.place, self.is_at_end = min(last, self.place), bool(is_at_end)
+        return names
+
+
+def _place(name: bytes, score: bytes) -> PageCursor:
+    return PageCursor(int(float(score)), name.decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +251,6 @@ class Matches:
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
-        self._has_sets = False
 
     async def create_match(
         self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None, facets: str = ""
@@ -219,12 +355,10 @@ class Matches:
         """Returns the newest matches that fit the filter, or those behind the page that ended with the token.
 
         A page may be short although there are more: it reads at most `MOST_METAS_A_PAGE` metas. Matches whose meta has expired
-        are left out. Raises BadPageToken, and SetsNotBuilt for a filter that needs sets while the store has none yet.
+        are left out. Raises BadPageToken.
         """
         wanted = wanted or MatchFilter()
         names = MatchNames(self._client, wanted, PageCursor.parse(page_token, wanted.digest))
-        if wanted.needs_sets:
-            await self._check_sets()
         found, count_read, count = list[MatchMeta](), 0, page_size + 1
         for _ in range(_MOST_READS):
             named = await names.read_names(count)
@@ -241,30 +375,8 @@ class Matches:
         return StoredMatchPage(tuple(found), token)
 
     async def newest_names(self, count: int, wanted: MatchFilter) -> list[str]:
-        """Returns the names of the newest matches in the sets of the filter; some may have left the state. One command.
-
-        Raises SetsNotBuilt.
-        """
-        await self._check_sets()
+        """Returns the names of the newest matches in the sets of the filter; some may have left the state. One command."""
         return await MatchNames(self._client, wanted, PageCursor.parse("")).read_names(count)
-
-    async def has_complete_sets(self) -> bool:
-        """Returns whether every listed match is in its sets, as this version builds them."""
-        commands = [
-            ("GET", keys.MATCH_SETS_VERSION),
-            ("ZCARD", keys.MATCH_INDEX),
-            ("HLEN", keys.MATCH_FACETS),
-        ]
-        built, listed, noted = await call_many(self._client, commands)
-        return int(listed) == int(noted) and (built is None or int(built) >= SETS_VERSION)
-
-    async def _check_sets(self) -> None:
-        """Raises SetsNotBuilt if the sets are not built. A match that an older version lists later is missing
-        for at most a minute.
-        """
-        self._has_sets = self._has_sets or await self.has_complete_sets()
-        if not self._has_sets:
-            raise SetsNotBuilt("the lists of matches are being prepared for filters; try again soon")
 
     async def read_metas(self, named: list[str]) -> list[MatchMeta]:
         """Returns the metas of these matches, in their order, without those that have none."""

@@ -13,10 +13,10 @@ from enum import IntEnum
 from seatwise_referee.ending import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
-from seatwise_server.store.match_filters import OVER
+from seatwise_server.store.matches import OVER
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
-from seatwise_server.store.redis.clock import now_ms
+from seatwise_server.store.redis.scripts import now_ms
 
 OWNERS_PREFIX = "owners/"
 """The owner of a bot begins with it if the owner has registered the bot itself."""

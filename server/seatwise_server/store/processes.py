@@ -1,4 +1,4 @@
-"""The heartbeats of processes in Redis, the rule by which a process counts as dead, and orders to each process."""
+"""The processes: their heartbeats and orders, and leases of work that only one of them does at a time."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _MOST_KEPT_ORDERS = 10_000
 
 _LEFT, _DEAD = "1", "dead"
 """The values of the field `left`: the process has stopped in order, or its parent saw it die."""
+
+_FACTS = ("count", "address", "left", "tables", "free", "draining", "kinds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,6 @@ class Processes:
         return [Order(order_id.decode(), fields[b"o"]) for order_id, fields in found]
 
 
-_FACTS = ("count", "address", "left", "tables", "free", "draining", "kinds")
-
-
 def _parse_heartbeat(
     beat_ms: int, count: bytes, address: bytes | None, left: bytes | None, *facts: bytes | None
 ) -> Heartbeat:
@@ -221,3 +220,30 @@ class DeathWatch:
             return frozenset()
         still = (name for name, it in self._watched.items() if self._last_s - it.since_s >= self._lease_s)
         return self._left | frozenset(still)
+
+
+class Leases:
+    """The leases on one Redis.
+
+    A lease names the process that does the work. A process can stall and continue after its lease, so the work
+    must tolerate being done twice.
+    """
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def take_lease(self, work: str, process: str, lease_ms: int) -> bool:
+        """Acquires or extends the lease; returns False if another process has it."""
+        return bool(
+            await scripts.run_script(self._client, "lease_hold", [keys.work_lease(work)], process, lease_ms)
+        )
+
+    async def release_lease(self, work: str, process: str) -> bool:
+        """Releases the lease, so that others need not wait for its end; returns False if another process has it."""
+        return bool(await scripts.run_script(self._client, "lease_hold", [keys.work_lease(work)], process, 0))
+
+    async def read_holder(self, work: str) -> tuple[str, int] | None:
+        """Returns the holder and the remaining milliseconds; None if the lease is free."""
+        process = await call(self._client, "GET", keys.work_lease(work))
+        left_ms = await call(self._client, "PTTL", keys.work_lease(work))
+        return (process.decode(), max(0, int(left_ms))) if process is not None else None

@@ -1,16 +1,22 @@
-"""The result logs of ladders and leagues. Every figure of a competition is computed from its log."""
+"""Results of ladders and leagues, and their settings, tables and events."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, call, call_many
+from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
 from seatwise_server.store.redis.scripts import ScriptCall
+
+HISTORY_GAP_MS = 600_000
+"""The least time between two points of a ladder's history."""
+
+MOST_HISTORY_POINTS = 512
 
 
 def append_call(competition: str, result: LoggedResult) -> ScriptCall:
@@ -74,3 +80,228 @@ def _parse_results(answer: Any) -> list[LoggedResult]:
         )
         for place, fields in answer
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class LadderMeta:
+    """A ladder as it is stored."""
+
+    name: str
+    settings: bytes
+    create_us: int
+    """The time of creation, in microseconds of Redis's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A ladder's published table."""
+
+    number: int
+    """Rises with each table."""
+    results: int
+    """The number of results in the table."""
+    table: bytes
+    publish_ms: int | None = None
+    """When it was published, in milliseconds of Redis's clock; None if an older version published it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that counts for a ladder but is not a result."""
+
+    place: str
+    """Its place in the log of events; opaque."""
+    at: int
+    """The number of results at that time."""
+    pardoned: tuple[str, ...]
+    """The bots whose forfeits so far are forgotten."""
+    absent: tuple[str, ...]
+    """The bots that never sat down in `match`."""
+    match: str
+    """The match of the absence; empty for a pardon."""
+    by_itself: bool
+    """Whether the bots of a pardon asked for it themselves."""
+
+    @property
+    def at_ms(self) -> int:
+        """When it was noted, in milliseconds of Redis's clock."""
+        return int(self.place.partition("-")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class LadderExclusion:
+    """Why a bot is off a ladder."""
+
+    reason: str
+    back_ms: int
+    """From when its own token readmits it, in milliseconds of Redis's clock; 0 if only the operator does."""
+
+
+class Ladders:
+    """All ladders on one Redis. Their results are in `ResultLogs`."""
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def create_ladder(self, name: str, settings: bytes) -> bytes:
+        """Creates a ladder and returns its settings: these, or those with which it was created before."""
+        held: bytes = await scripts.run_script(
+            self._client, "ladder_create", [keys.ladder_settings(name)], settings
+        )
+        await call(self._client, "ZADD", keys.LADDER_INDEX, 0, name)
+        return held
+
+    async def get_ladder(self, name: str) -> LadderMeta | None:
+        """Returns the ladder; None if there is none."""
+        settings, create_us = await call(
+            self._client, "HMGET", keys.ladder_settings(name), "settings", "create_us"
+        )
+        return None if settings is None else LadderMeta(name, settings, int(create_us))
+
+    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
+        """Returns the ladders after that name, in the order of their names."""
+        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
+        answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
+        return [name.decode() for name in answer]
+
+    async def all_names(self) -> list[str]:
+        """Returns the names of all ladders, in order."""
+        names: list[str] = []
+        while page := await self.list_names(names[-1] if names else ""):
+            names += page
+        return names
+
+    async def publish_table(self, name: str, results: int, table: bytes) -> bool:
+        """Publishes a table with so many results in it; returns False if a newer one is published."""
+        args = (results, table)
+        return bool(
+            await scripts.run_script(self._client, "ladder_publish", [keys.ladder_settings(name)], *args)
+        )
+
+    async def read_table(self, name: str, unless: int = 0) -> Shown | None:
+        """Returns the published table; None if there is none yet, or if its number is `unless`."""
+        number = await call(self._client, "HGET", keys.ladder_settings(name), "table_number")
+        if number is None or int(number) == unless:
+            return None
+        fields = ("table_number", "table_results", "table", "table_ms")
+        number, results, table, at_ms = await call(self._client, "HMGET", keys.ladder_settings(name), *fields)
+        if number is None:
+            return None
+        return Shown(int(number), int(results), table, None if at_ms is None else int(at_ms))
+
+    async def add_history_point(self, name: str, point: bytes) -> bool:
+        """Adds a point to the ladder's history; returns False if the last one is newer than `HISTORY_GAP_MS`."""
+        named = [keys.ladder_history_times(name), keys.ladder_history_points(name)]
+        args = (HISTORY_GAP_MS, MOST_HISTORY_POINTS, point)
+        return bool(await scripts.run_script(self._client, "ladder_history", named, *args))
+
+    async def read_history(self, name: str, before_ms: int, count: int) -> list[tuple[int, bytes]]:
+        """Returns the last points before that time in milliseconds, newest first; empty if there are none."""
+        limits = ("BYSCORE", "REV", "LIMIT", 0, count)
+        key = keys.ladder_history_times(name)
+        times = await call(self._client, "ZRANGE", key, f"({before_ms}", "-inf", *limits)
+        if not times:
+            return []
+        points = await call(self._client, "HMGET", keys.ladder_history_points(name), *times)
+        found = zip(times, points, strict=True)
+        return [(int(time), point) for time, point in found if point is not None]
+
+    async def pardon_bot(self, name: str, bot: str, *, by_itself: bool = False) -> None:
+        """Forgets the bot's forfeits in the ladder so far; if it asks for that itself, only after its pause."""
+        await self._note_event(name, "", {"pardon": [bot]} | ({"by_itself": True} if by_itself else {}))
+
+    async def note_absence(self, name: str, match: str, bots: Sequence[str]) -> None:
+        """Notes that these bots never sat down in a match that was void for that reason. Repeatable."""
+        await self._note_event(name, match, {"absent": list(bots), "match": match})
+
+    async def _note_event(self, name: str, event_name: str, event: dict[str, Any]) -> None:
+        named = [keys.ladder_events(name), keys.ladder_event_names(name), keys.results_places(name)]
+        await scripts.run_script(self._client, "ladder_event", named, event_name, json.dumps(event))
+
+    async def read_events(self, name: str, after: str = "0-0") -> list[Event]:
+        """Returns the events after that place, in order. An event that is noted later comes after all results
+        that exist now.
+        """
+        answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
+        return [_parse_event(place.decode(), fields) for place, fields in answer]
+
+    async def take_off(self, bot: str, name: str, off: LadderExclusion) -> None:
+        """Notes that the bot is off the ladder, and why."""
+        await call(self._client, "HSET", keys.bot_off(bot), name, json.dumps(asdict(off)))
+
+    async def let_back(self, bot: str, name: str) -> None:
+        """Lets the bot back onto the ladder; nothing happens if it is on it."""
+        await call(self._client, "HDEL", keys.bot_off(bot), name)
+
+    async def ladders_off(self, bot: str) -> dict[str, LadderExclusion]:
+        """Returns the ladders that the bot is off, each with the reason."""
+        answer = await call(self._client, "HGETALL", keys.bot_off(bot))
+        return {name.decode(): LadderExclusion(**json.loads(off)) for name, off in as_pairs(answer)}
+
+
+def _parse_event(place: str, fields: dict[bytes, bytes]) -> Event:
+    body = json.loads(fields[b"e"])
+    pardoned, absent = body.get("pardon", ()), body.get("absent", ())
+    return Event(
+        place,
+        int(fields[b"at"]),
+        tuple(pardoned),
+        tuple(absent),
+        body.get("match", ""),
+        body.get("by_itself", False),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueMeta:
+    """A league as it is stored."""
+
+    name: str
+    settings: bytes
+    create_us: int
+    """The time of creation, in microseconds of Redis's clock."""
+
+
+class Leagues:
+    """All leagues on one Redis."""
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def create_league(self, name: str, settings: bytes) -> bytes:
+        """Creates a league and returns its settings: these, or those with which it was created before."""
+        held: bytes = await scripts.run_script(
+            self._client, "ladder_create", [keys.league_settings(name)], settings
+        )
+        await call(self._client, "ZADD", keys.LEAGUE_INDEX, 0, name)
+        return held
+
+    async def get_league(self, name: str) -> LeagueMeta | None:
+        """Returns the league; None if there is none."""
+        settings, create_us = await call(
+            self._client, "HMGET", keys.league_settings(name), "settings", "create_us"
+        )
+        return None if settings is None else LeagueMeta(name, settings, int(create_us))
+
+    async def note_void(self, name: str, match: str, blamed: Sequence[str] | None = None) -> None:
+        """Notes that a match of the league is void and does not count. Repeatable.
+
+        `blamed` are the bots against which it is held that they missed it; None if it was void for another reason.
+        """
+        if blamed is not None:
+            await call(self._client, "HSET", keys.league_absences(name), match, " ".join(blamed))
+        await call(self._client, "SADD", keys.league_voids(name), match)
+
+    async def void_matches(self, name: str) -> dict[str, list[str] | None]:
+        """Returns the league's void matches, each with the bots against which it is held that they missed it."""
+        voids = await call(self._client, "SMEMBERS", keys.league_voids(name))
+        blamed = await call(self._client, "HGETALL", keys.league_absences(name)) if voids else {}
+        return {
+            match.decode(): blamed[match].decode().split() if match in blamed else None for match in voids
+        }
+
+    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
+        """Returns the leagues after that name, in the order of their names."""
+        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
+        answer = await call(self._client, "ZRANGE", keys.LEAGUE_INDEX, *limits)
+        return [name.decode() for name in answer]

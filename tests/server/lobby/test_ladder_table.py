@@ -26,7 +26,8 @@ from seatwise_server.ladder.standings_history import decode_point, encode_point
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.ladder.strength_worker import PEER_PLACES, StrengthsByBot, strengths_by_bot
 from seatwise_server.services.ladders import LadderTables
-from seatwise_server.store import Store, keys, ladders
+from seatwise_server.store import Store, keys
+from seatwise_server.store import results as stored_results
 
 LADDER = "ladders/main"
 
@@ -291,7 +292,7 @@ async def test_a_point_is_added_to_the_history_when_the_last_one_is_old_enough(
     assert await store.ladders.read_history(LADDER, 2**53, 5) == []
     assert await store.ladders.add_history_point(LADDER, encode_point(1, [row("a", 1.0)]))
     assert not await store.ladders.add_history_point(LADDER, encode_point(2, []))
-    monkeypatch.setattr(ladders, "HISTORY_GAP_MS", 1)
+    monkeypatch.setattr(stored_results, "HISTORY_GAP_MS", 1)
     await asyncio.sleep(0.002)
     assert await store.ladders.add_history_point(LADDER, encode_point(3, [row("b", 2.0), row("a", 1.006)]))
     newest, oldest = await store.ladders.read_history(LADDER, 2**53, 5)
@@ -305,8 +306,8 @@ async def test_a_point_is_added_to_the_history_when_the_last_one_is_old_enough(
 async def test_a_history_stays_bounded_and_keeps_its_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ladders, "HISTORY_GAP_MS", 1)
-    monkeypatch.setattr(ladders, "MOST_HISTORY_POINTS", 8)
+    monkeypatch.setattr(stored_results, "HISTORY_GAP_MS", 1)
+    monkeypatch.setattr(stored_results, "MOST_HISTORY_POINTS", 8)
     for number in range(40):
         await asyncio.sleep(0.002)
         assert await store.ladders.add_history_point(LADDER, b"%d" % number)

@@ -21,7 +21,7 @@ from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.lobby.seating import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.no_shows import MissedSeats, find_missed_seats, note_no_shows
-from seatwise_server.store import Attendance, QueueEntry, SeatOf, Store, keys, no_shows
+from seatwise_server.store import Attendance, QueueEntry, SeatOf, Store, keys, seats
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.matches import WAITED_SINCE
 
@@ -129,8 +129,8 @@ async def test_a_bot_that_sits_now_and_then_spoils_no_more_than_it_has_sat(house
             taken += 1
         await until_told(attending)
         await asyncio.sleep(2 * SETUP_S)
-    assert 3 <= len(spoiled(house, [wire.bot])) <= no_shows.MOST_UNTAKEN
-    assert len(attending.offers) <= sat + no_shows.MOST_UNTAKEN
+    assert 3 <= len(spoiled(house, [wire.bot])) <= seats.MOST_UNTAKEN
+    assert len(attending.offers) <= sat + seats.MOST_UNTAKEN
 
 
 def chair_of(wire: Wire, offer: pb.SeatOffer) -> Chair:
@@ -141,7 +141,7 @@ def chair_of(wire: Wire, offer: pb.SeatOffer) -> Chair:
 async def test_a_bot_that_sits_down_at_the_last_moment_keeps_one_table_waiting_at_a_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(no_shows, "SLOW_MS", int(SETUP_S * 300))
+    monkeypatch.setattr(seats, "SLOW_MS", int(SETUP_S * 300))
     wire = await house.bot()
     attending = await wire.attend([QUEUE], PLENTY)
     stream, untaken = wire.play(), list[int]()
@@ -214,7 +214,7 @@ async def test_it_is_told_why_and_until_when_as_is_everybody_who_asks(house: Hou
     off = (await house.admin.bots.GetBot(bot_service_pb2.GetBotRequest(name=wire.bot))).bot.off_queues
     assert (off.reason, off.back_time) == (told.reason, told.back_time)
     left_s = off.back_time.seconds - time.time()
-    assert no_shows.PAUSE_MS / 1000 - 30 < left_s <= no_shows.PAUSE_MS / 1000 + 1
+    assert seats.PAUSE_MS / 1000 - 30 < left_s <= seats.PAUSE_MS / 1000 + 1
 
 
 @on_one_loop
@@ -235,7 +235,7 @@ async def test_a_new_stream_is_told_again_and_is_paired_no_more(house: House) ->
 async def test_it_is_paired_again_when_the_time_is_over(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(no_shows, "PAUSE_MS", 300)
+    monkeypatch.setattr(seats, "PAUSE_MS", 300)
     monkeypatch.setattr("seatwise_server.lobby.lobby.LOBBY_HEARTBEAT_S", 0.1)
     wire = await house.bot()
     attending = await off_queues(house, wire)

@@ -31,7 +31,7 @@ from seatwise_server.services.authentication import Caller
 from seatwise_server.services.owners import OwnerWatches
 from seatwise_server.store import Attendance, EndedMatch, OwnerCount, OwnerLimits, Store, keys, now_ms
 from seatwise_server.store.errors import ProposalExpired
-from seatwise_server.store.owner_matches import LEFTOVER_MS, OwnerMatches
+from seatwise_server.store.owners import LEFTOVER_MS, OwnerMatches
 
 JOAN = "owners/joan"
 FIRST, SECOND = "bots/first/versions/1", "bots/second/versions/1"

@@ -21,7 +21,7 @@ from seatwise_server.counts import COUNTS
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
 from seatwise_server.play.no_shows import ABSENT_BOTS, FaultWatch, MissedSeats
-from seatwise_server.store import AppendResult, Attendance, Flusher, Job, SeatOf, Store, keys, no_shows
+from seatwise_server.store import AppendResult, Attendance, Flusher, Job, SeatOf, Store, keys, seats
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.client import Argument, RedisClient
 from seatwise_server.store.redis.scripts import script_named
@@ -256,7 +256,7 @@ async def test_a_bot_that_is_told_too_late_of_its_seat_of_a_ladder_is_not_absent
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     it, end, epoch = await unseated(store)
-    monkeypatch.setattr(no_shows, "LATE_MS", -1)
+    monkeypatch.setattr(seats, "LATE_MS", -1)
     assert await store.no_shows.note_told(it.setup.bots[0], [SeatOf(it.setup.match, 0)]) == 0
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     assert await store.ladders.read_events(LADDER) == []
@@ -315,7 +315,7 @@ async def test_a_league_is_told_who_missed_a_match_and_what_excuses_that(
     after: Callable[[Store, str], Awaitable[None]] | None,
     excuse: str,
 ) -> None:
-    monkeypatch.setattr("seatwise_server.play.no_shows.FAULT_BEAT_S", 0.01)
+    monkeypatch.setattr("seatwise_server.play.seats.FAULT_BEAT_S", 0.01)
     it, end, epoch = await unseated(store, "leagues/cup")
     bot = it.setup.bots[0]
     if is_told:

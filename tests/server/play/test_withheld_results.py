@@ -46,7 +46,7 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import ANONYMOUS, Caller
 from seatwise_server.services.deal_sets import WithheldResults
 from seatwise_server.store import Store, keys
-from seatwise_server.store.match_filters import facets_of
+from seatwise_server.store.matches import facets_of
 
 KEEP_S = 600
 LEAGUE, LADDER, SET = "leagues/cup", "ladders/main", "sets/cup-1"

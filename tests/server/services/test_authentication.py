@@ -26,7 +26,7 @@ from seatwise_server.services.authentication import (
     read_bearer_token,
 )
 from seatwise_server.services.call_log import RefusedTokenLog
-from seatwise_server.store.credentials import Credential
+from seatwise_server.store.bots import Credential
 
 ADMIN = "admin-token"
 ANN_BOT = Caller("bots/ann/versions/1", ANN, SCOPES_OF_BOTS, "bots/ann/versions/1")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,9 +10,8 @@ from redis.asyncio import Redis
 
 from seatwise_referee.ending import MatchState
 from seatwise_server.store import Store, keys
-from seatwise_server.store.errors import BadPageToken, SetsNotBuilt
-from seatwise_server.store.match_filters import MatchFilter, PageCursor
-from seatwise_server.store.match_set_builder import MatchSetBuilder
+from seatwise_server.store.errors import BadPageToken
+from seatwise_server.store.matches import MatchFilter, PageCursor
 
 KEEP_S = 60
 FIELDS = ("alice", "bob", "carol")
@@ -195,97 +192,8 @@ async def test_a_filter_that_hardly_anything_fits_costs_a_bounded_number_of_comm
         keys.match_set("competition/ladders/1"), {f"x{name}": us for name, us in many.items()}
     )
     await redis_client.zadd(keys.match_set("competition/ladders/1"), {"matches/1": 1})
-    monkeypatch.setattr(store.matches, "_has_sets", True)
     counted = CountedCommands(store, monkeypatch)
     page = await store.matches.list_page(50, "", MatchFilter(game="ugo", competition="ladders/1"))
     assert page.next_page_token, "it is a short page"
     assert len(counted.names) <= 20
     assert not page.matches
-
-
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
-async def build(store: Store) -> int:
-    return await MatchSetBuilder(store.client, store.matches, store.leases, "process").build_sets()
-
-
-async def store_of_before(store: Store, redis: Redis) -> list[str]:
-    """Eight matches, as a version without sets has left them: open, running, finished and void."""
-    setup = {"game": "ugo", "bots": ["bots/alice/versions/1"]}
-    made = await create(store, range(8))
-    for match in made:
-        await redis.hset(keys.match_meta(match), "setup", json.dumps(setup))
-    for match, state in zip(made[4:], [MatchState.FINISHED, MatchState.VOIDED] * 2, strict=True):
-        await end(store, match, state)
-    await redis.hset(keys.match_meta(made[3]), "state", MatchState.RUNNING)
-    await redis.delete(*[key async for key in redis.scan_iter("seatwise:{matches}:by:*")], keys.MATCH_FACETS)
-    return made
-
-
-@pytest.fixture
-def simple_setups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Setups of these tests have bots and a game only."""
-    monkeypatch.setattr(
-        "seatwise_server.store.matches.MatchMeta.facets",
-        property(lambda meta: f"bot/{json.loads(meta.fields['setup'])['bots'][0]} game/ugo"),
-    )
-
-
-@pytest.mark.usefixtures("simple_setups")
-async def test_the_sets_of_a_store_of_before_are_built(store: Store, redis_client: Redis) -> None:
-    made = await store_of_before(store, redis_client)
-    with pytest.raises(SetsNotBuilt):
-        await names(store, game="ugo")
-    assert await names(store) == made[::-1], "a list without a filter needs no sets"
-    assert await build(store) == 8
-    assert await names(store, bot="bots/alice/versions/1") == made[::-1]
-    assert await names(store, state=MatchState.RUNNING) == [made[3]]
-    assert await names(store, state=MatchState.FINISHED) == [made[6], made[4]]
-    assert await names(store, state=MatchState.VOIDED) == [made[7], made[5]]
-    assert await build(store) == 0
-    assert await redis_client.zcard(keys.match_set("state/OPEN")) == 4
-
-
-@pytest.mark.usefixtures("simple_setups")
-@pytest.mark.parametrize("after", range(1, 40, 3))
-async def test_a_build_that_is_killed_at_any_step_is_done_by_the_next(
-    store: Store, redis_client: Redis, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    made = await store_of_before(store, redis_client)
-    call, left = store.client.call, [after]
-
-    async def call_until_killed(*command: Any, **options: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
-            raise Killed
-        return await call(*command, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store.client, "call", call_until_killed)
-        with suppress(Killed):
-            await build(store)
-    await build(store)
-    assert await names(store, game="ugo") == made[::-1]
-    assert await names(store, state=MatchState.FINISHED) == [made[6], made[4]]
-    assert sorted(await redis_client.zrange(keys.match_set("state/OPEN"), 0, -1)) == [
-        m.encode() for m in made[:4]
-    ]
-
-
-@pytest.mark.usefixtures("simple_setups")
-async def test_entries_that_an_older_process_wrote_meanwhile_are_completed(
-    store: Store, redis_client: Redis
-) -> None:
-    made = await store_of_before(store, redis_client)
-    await build(store)
-    await redis_client.zrem(keys.MATCH_INDEX, made[0])
-    await redis_client.delete(keys.match_meta(made[0]))
-    await redis_client.hset(keys.match_meta(made[1]), mapping={"state": MatchState.FINISHED, "result": "r"})
-    assert not await store.matches.has_complete_sets()
-    await build(store)
-    assert await names(store, game="ugo") == made[:0:-1]
-    assert made[1] in await names(store, state=MatchState.FINISHED)
-    assert not await redis_client.zscore(keys.match_set("state/OPEN"), made[1])
-    assert await store.matches.has_complete_sets()

@@ -16,7 +16,7 @@ from seatwise_server.services import bots as bot_operations
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import ANONYMOUS
 from seatwise_server.store import MatchMeta, Store
-from seatwise_server.store.match_filters import facets_of
+from seatwise_server.store.matches import facets_of
 
 KEEP_S = 600
 A, B, C = (f"bots/{name}/versions/1" for name in "abc")

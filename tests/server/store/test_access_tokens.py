@@ -10,9 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from seatwise_server.store import Credential, IssuedAccessToken, Store, keys, now_ms
-from seatwise_server.store import access_tokens as token_store
 from seatwise_server.store import tokens as token_texts
-from seatwise_server.store.access_tokens import KEEP_ENDED_MS
 from seatwise_server.store.errors import (
     AccessTokenAbsent,
     AccessTokenExists,
@@ -20,7 +18,7 @@ from seatwise_server.store.errors import (
     StoreUnavailable,
     TokenRefused,
 )
-from seatwise_server.store.tokens import AdminTokenFile, hash_secret, new_token
+from seatwise_server.store.tokens import KEEP_ENDED_MS, AdminTokenFile, hash_secret, new_token
 
 SCANNED = re.compile(r"seatwise_(bot|admin|access)_[A-Za-z0-9.-]{40,150}")
 """What docs/operations.md gives to a scanner for secrets."""
@@ -97,14 +95,14 @@ async def test_a_token_whose_creation_was_cut_off_is_listed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An owner could be erased, and its name stay at such a token."""
-    create = token_store.scripts.run_script
+    create = token_texts.scripts.run_script
 
     async def die_behind(*args: Any) -> Any:
         await create(*args)
         raise StoreUnavailable("the process died")
 
     with monkeypatch.context() as patch:
-        patch.setattr(token_store.scripts, "run_script", die_behind)
+        patch.setattr(token_texts.scripts, "run_script", die_behind)
         with pytest.raises(StoreUnavailable):
             await created(store, "read")
     assert [it.holder for it in (await store.access_tokens.list_page(10)).tokens] == ["Joan"]

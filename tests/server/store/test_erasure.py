@@ -34,7 +34,7 @@ from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of
 from seatwise_server.store import new_client
 from seatwise_server.store.redis.client import as_pairs, call
-from seatwise_server.store.redis.rewriting import rewrite_files
+from seatwise_server.store.redis.durability import rewrite_files
 
 OWNER, NEIGHBOUR = "zenobia", "theodora"
 LEAGUE = "leagues/erased"

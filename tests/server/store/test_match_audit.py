@@ -23,7 +23,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services import match_audit
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.store import MatchMeta, Store, keys
-from seatwise_server.store.match_filters import facets_of
+from seatwise_server.store.matches import facets_of
 
 KEEP_S = 600
 LADDER = "ladders/main"

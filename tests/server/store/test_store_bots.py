@@ -13,7 +13,6 @@ from redis.asyncio import Redis
 
 from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import Store, keys
-from seatwise_server.store.attendance import Attendance
 from seatwise_server.store.errors import (
     BadPageToken,
     BotAbsent,
@@ -22,6 +21,7 @@ from seatwise_server.store.errors import (
     BotShutOut,
     TokenRefused,
 )
+from seatwise_server.store.queues import Attendance
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.scripts import run_script
 from seatwise_server.store.tokens import (

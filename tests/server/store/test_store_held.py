@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from seatwise_server.store import AppendResult, Fence, Flusher, Store, keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
-from seatwise_server.store.group_commit.journal_tail import PACKED_FROM, JournalTail
+from seatwise_server.store.group_commit.writer import PACKED_FROM, JournalTail
 
 MATCH = "matches/7f3k"
 

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import RedisClient, new_client
-from seatwise_server.store.redis.shared_messages import MOST_COMMANDS_A_MESSAGE, Command, SharedMessages
+from seatwise_server.store.redis.client import MOST_COMMANDS_A_MESSAGE, Command, SharedMessages
 
 CALLERS = 50
 

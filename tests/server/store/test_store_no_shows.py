@@ -15,10 +15,10 @@ from seatwise_server.store import (
     SeatOf,
     Store,
     keys,
-    no_shows,
     now_ms,
+    seats,
 )
-from seatwise_server.store import attendance as attendances
+from seatwise_server.store import queues as attendances
 
 BOT = "bots/greedy/versions/1"
 QUEUE = "casual-2"
@@ -94,8 +94,8 @@ async def test_a_new_bot_may_have_one_untaken_seat_and_one_more_for_each_that_it
 
 
 async def test_no_bot_may_have_more_than_some_untaken_seats(store: Store, bot: str) -> None:
-    await take(store, bot, *range(no_shows.MOST_UNTAKEN + 5))
-    assert await room(store, bot) == no_shows.MOST_UNTAKEN
+    await take(store, bot, *range(seats.MOST_UNTAKEN + 5))
+    assert await room(store, bot) == seats.MOST_UNTAKEN
 
 
 @pytest.mark.parametrize("state", ["told", "late", "offered", "left"])
@@ -104,10 +104,10 @@ async def test_a_bot_that_keeps_others_waiting_may_have_one_seat_again_unless_it
 ) -> None:
     await take(store, bot, 1, 2)
     assert await room(store, bot) == 3
-    monkeypatch.setattr(no_shows, "SLOW_MS", 5)
+    monkeypatch.setattr(seats, "SLOW_MS", 5)
     await offer(store, bot, 3)
     if state == "late":
-        monkeypatch.setattr(no_shows, "LATE_MS", -1)
+        monkeypatch.setattr(seats, "LATE_MS", -1)
     if state != "offered":
         await tell(store, bot, 3)
     if state == "left":
@@ -241,7 +241,7 @@ async def test_a_bot_that_was_not_told_of_its_seat_is_excused(store: Store, bot:
 async def test_a_bot_that_was_told_late_is_excused(
     store: Store, bot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(no_shows, "LATE_MS", 5)
+    monkeypatch.setattr(seats, "LATE_MS", 5)
     await offer(store, bot, 1)
     await asyncio.sleep(0.02)
     assert await tell(store, bot, 1) == 0
@@ -258,7 +258,7 @@ async def test_a_seat_that_is_not_offered_yet_cannot_be_told(store: Store, bot: 
 async def test_a_second_offer_of_a_seat_does_not_make_the_first_a_late_one(
     store: Store, bot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(no_shows, "LATE_MS", 5)
+    monkeypatch.setattr(seats, "LATE_MS", 5)
     await offer(store, bot, 1)
     await asyncio.sleep(0.02)
     await store.seats.put_offer(bot, "matches/1", 0, 2, b"offer")
@@ -347,8 +347,8 @@ async def test_an_older_stream_that_ends_says_nothing_about_seats(store: Store, 
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first pause is 100 ms, the longest 300."""
     for name, value in (("REMEMBERED_MS", 60_000), ("PAUSE_MS", 100), ("DAY_MS", 10_000)):
-        monkeypatch.setattr(no_shows, name, value)
-    monkeypatch.setattr(no_shows, "LONGEST_PAUSE_MS", 300)
+        monkeypatch.setattr(seats, name, value)
+    monkeypatch.setattr(seats, "LONGEST_PAUSE_MS", 300)
 
 
 async def until_back(store: Store, bot: str) -> None:
@@ -384,14 +384,14 @@ async def test_a_day_after_the_last_pause_they_begin_anew(
     for number in range(3):
         await miss(store, bot, number)
     await until_back(store, bot)
-    monkeypatch.setattr(no_shows, "DAY_MS", 0)
+    monkeypatch.setattr(seats, "DAY_MS", 0)
     await asyncio.sleep(0.005)
     assert await miss(store, bot, 10) is NoShow.OFF
     assert await store.client.call("HGET", keys.bot_no_shows(bot), "pauses") == b"1"
 
 
 async def test_time_forgives(store: Store, bot: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(no_shows, "REMEMBERED_MS", 200)
+    monkeypatch.setattr(seats, "REMEMBERED_MS", 200)
     for number in range(6):
         assert await miss(store, bot, number) is NoShow.COUNTED
         await asyncio.sleep(0.21)
@@ -424,7 +424,7 @@ async def test_an_operator_forgives_all(store: Store, bot: str) -> None:
 
 async def test_the_notes_on_a_bot_that_comes_no_more_expire(store: Store, bot: str) -> None:
     await take(store, bot, 1)
-    assert 0 < await store.client.call("PTTL", keys.bot_no_shows(bot)) <= no_shows.NO_SHOWS_KEPT_MS
+    assert 0 < await store.client.call("PTTL", keys.bot_no_shows(bot)) <= seats.NO_SHOWS_KEPT_MS
     assert await store.client.call("EXISTS", keys.bot_untaken(bot)) == 0
 
 

@@ -44,8 +44,7 @@ from seatwise_server.store import (
     now_ms,
 )
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
-from seatwise_server.store.redis.address import RedisMode
-from seatwise_server.store.redis.topology import THE_PRIMARY
+from seatwise_server.store.redis.address import THE_PRIMARY, RedisMode
 
 __all__ = ["careful", "flusher", "gaps", "store"]
 """Fixtures of this module."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 from collections import Counter
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 from redis.asyncio import Redis
 
 from seatwise_server.store import Attendance, Reservation, SeatOf, SeatOffer, Store, keys
-from seatwise_server.store.notices import LobbyNotice, lobby_notices
 from seatwise_server.store.redis import scripts
+from seatwise_server.store.seats import KEYS_OF_SCRIPTS, LobbyNotice, lobby_notices
 
 BOT = "bots/greedy/versions/1"
 LEASE_MS = 60_000
@@ -247,3 +248,10 @@ async def test_a_number_that_was_long_in_coming_is_asked_for_again(
     monkeypatch.setattr(scripts, "run_script", run_late)
     assert await store.attendances.number_stream(BOT, asyncio.get_running_loop().time()) == 2
     assert ages_us[1] - ages_us[0] >= 199_000
+
+
+@pytest.mark.parametrize("script", sorted(KEYS_OF_SCRIPTS))
+def test_the_keys_of_a_script_are_those_that_its_head_names(script: str) -> None:
+    [named] = re.findall(r"KEYS: ([^.]*)\.", scripts.script_named(script).source.decode())
+    declared = [key.__name__.removeprefix("bot_").replace("_", " ") for key in KEYS_OF_SCRIPTS[script]]
+    assert declared == named.replace("-", " ").split(", ")

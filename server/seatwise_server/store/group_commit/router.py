@@ -15,9 +15,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.store import keys
 from seatwise_server.store.group_commit.node_writer import ASKING, AppendTimeouts, NodeWriter, PendingAppend
-from seatwise_server.store.redis.address import NodeAddress
-from seatwise_server.store.redis.replica_wait import ReplicaWait
-from seatwise_server.store.redis.topology import SLOTS, Span, Topology
+from seatwise_server.store.redis.address import SLOTS, NodeAddress, Span, Topology
+from seatwise_server.store.redis.durability import ReplicaWait
 
 TOPOLOGY_READ_EVERY_S = 0.05
 """The shortest time between two reads of the topology, in seconds."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import marshal
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -12,14 +14,56 @@ import structlog
 from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys
-from seatwise_server.store.group_commit.journal_tail import JournalTail
 from seatwise_server.store.group_commit.node_writer import APPEND, TOUCH, AppendTimeouts, PendingAppend
 from seatwise_server.store.group_commit.router import AppendRouter, Listeners, call_safely
+from seatwise_server.store.redis.address import Topology
 from seatwise_server.store.redis.client import RedisClient
-from seatwise_server.store.redis.replica_wait import ReplicaWait, pack_command
-from seatwise_server.store.redis.topology import Topology
+from seatwise_server.store.redis.durability import ReplicaWait, pack_command
+
+PACKED_FROM = 4_096
+"""The number of bytes of entries that are packed together. A smaller number would compress worse; a larger one would leave more unpacked."""
+
+_TAIL_COMPRESSION = 1
 
 __all__ = ["AppendResult", "AppendTimeouts", "Done", "Flusher", "Listeners"]
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class JournalTail:
+    """All entries of one match, most of them compressed: they take about a quarter of their size in Redis."""
+
+    __slots__ = ("_packs", "_recent", "_size", "count", "epoch", "owner")
+
+    def __init__(self, epoch: int, owner: str, entries: Sequence[bytes] = ()) -> None:
+        self.epoch = epoch
+        self.owner = owner
+        self.count = 0
+        """The number of entries, and so the number of the last one."""
+        self._packs: list[tuple[int, bytes]] = []
+        self._recent: list[bytes] = []
+        self._size = 0
+        self.add_entries(entries)
+
+    def add_entries(self, entries: Sequence[bytes]) -> None:
+        """Adds the next entries."""
+        self._recent += entries
+        self.count += len(entries)
+        self._size += sum(map(len, entries))
+        if self._size > PACKED_FROM:
+            packed = zlib.compress(marshal.dumps(self._recent), _TAIL_COMPRESSION)
+            self._packs.append((len(self._recent), packed))
+            self._recent, self._size = [], 0
+
+    def entries_after(self, seq: int) -> list[bytes]:
+        """Returns the entries after that number."""
+        found = self._recent
+        first = self.count - len(found)
+        for count, packed in reversed(self._packs):
+            if first <= seq:
+                break
+            found = marshal.loads(zlib.decompress(packed)) + found
+            first -= count
+        return found[max(0, seq - first) :]
 
 
 class AppendResult(IntEnum):
@@ -46,8 +90,6 @@ class AppendResult(IntEnum):
 Done: TypeAlias = Callable[[AppendResult], None]
 
 _RESULTS = tuple(AppendResult(number) for number in range(4))
-
-_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Flusher:

@@ -12,12 +12,21 @@ options for a connection (`ssl_ca_certs`, `ssl_cert_reqs`, ...). For sentinels w
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import AbstractConnection, Connection, parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
 
 SENTINEL_PORT = 26379
 CLUSTER_PORT = 6379
@@ -30,6 +39,10 @@ _URL_KINDS = (
     "redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or redis+cluster://HOST,HOST "
     "(with TLS: rediss+sentinel://, rediss+cluster://)"
 )
+
+SLOTS = 16_384
+NODE_SLOTS_S = 1.0
+"""A node that does not report the slots within this time is skipped."""
 
 
 class RedisMode(StrEnum):
@@ -119,3 +132,141 @@ def _connection_options(scheme: str, account: str, query: dict[str, str]) -> dic
     at = f"{account}@" if account else ""
     options = dict(parse_url(f"{scheme}://{at}host:1?{urlencode(query)}"))
     return COMMON | {name: it for name, it in options.items() if name not in ("host", "port")}
+
+
+THE_PRIMARY = NodeAddress("", 0)
+"""The node that the URL leads to; with sentinels it is another one after a failover."""
+
+
+class Span(NamedTuple):
+    """The slots from `first` to `last`, and the node that has them."""
+
+    first: int
+    last: int
+    primary: NodeAddress
+
+
+class Topology(Protocol):
+    """The mapping of keys to nodes."""
+
+    async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
+        """Returns the present mapping, asking the suspects last; raises RedisError or OSError if no node answers."""
+        ...
+
+    def new_connection(self, address: NodeAddress) -> AbstractConnection:
+        """Returns a new connection to that node, not yet connected; it does not retry."""
+        ...
+
+
+class SingleNodeTopology:
+    """A topology in which one node has all keys."""
+
+    def __init__(self, to_primary: Callable[[], AbstractConnection], options: dict[str, Any]) -> None:
+        self._to_primary = to_primary
+        self._options = options
+
+    async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:  # noqa: ARG002 - there is one
+        """See `Topology`."""
+        return (Span(0, SLOTS - 1, THE_PRIMARY),)
+
+    def new_connection(self, address: NodeAddress) -> AbstractConnection:
+        """See `Topology`; other addresses than THE_PRIMARY are those of its replicas."""
+        if address != THE_PRIMARY:
+            return connection_to(address, self._options)
+        connection = self._to_primary()
+        connection.retry = Retry(NoBackoff(), 0)
+        return connection
+
+
+class ClusterTopology:
+    """A topology in which the keys are spread over a cluster."""
+
+    def __init__(self, seeds: Sequence[NodeAddress], options: dict[str, Any]) -> None:
+        self._seeds = tuple(seeds)
+        self._options = options
+        self._known: set[NodeAddress] = set(seeds)
+
+    async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
+        """See `Topology`. Asks one node after the other, until one answers."""
+        trouble: Exception = RedisConnectionError("no node of the cluster is known")
+        for address in sorted(self._known, key=lambda it: (it in suspects, random.random())):
+            try:
+                answer = await self._ask_node(address)
+            except (RedisError, OSError) as error:
+                trouble = error
+                continue
+            self._known = {*self._seeds, *(node for row in answer for node in _nodes_in(row, address))}
+            return tuple(sorted(Span(int(row[0]), int(row[1]), _nodes_in(row, address)[0]) for row in answer))
+        raise trouble
+
+    async def _ask_node(self, address: NodeAddress) -> list[Any]:
+        async with asyncio.timeout(NODE_SLOTS_S):
+            async with open_for_commands(self.new_connection(address)) as ask:
+                answer: list[Any] = await ask("CLUSTER", "SLOTS")
+                return answer
+
+    def new_connection(self, address: NodeAddress) -> AbstractConnection:
+        """See `Topology`."""
+        return connection_to(address, self._options)
+
+
+def _nodes_in(row: list[Any], asked: NodeAddress) -> list[NodeAddress]:
+    """Returns primary and replicas of one row of CLUSTER SLOTS; a node may not know its own name."""
+    return [NodeAddress(node[0].decode() if node[0] else asked.host, int(node[1])) for node in row[2:]]
+
+
+def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConnection:
+    """Returns a new connection with the options of a URL, but to this address."""
+    own = {
+        name: it for name, it in options.items() if name not in ("connection_class", "path", "host", "port")
+    }
+    kind = options.get("connection_class", Connection)
+    over_tcp = kind if issubclass(kind, Connection) else Connection
+    return over_tcp(host=address.host, port=address.port, retry=Retry(NoBackoff(), 0), **own)
+
+
+@asynccontextmanager
+async def open_for_commands(connection: AbstractConnection) -> AsyncIterator[Callable[..., Any]]:
+    """Yields a function that sends a command on this connection and returns the raw reply."""
+
+    async def ask(*command: bytes | str | int) -> Any:
+        await connection.send_command(*command, check_health=False)
+        return await connection.read_response()
+
+    try:
+        await connection.connect()  # type: ignore[no-untyped-call]
+        yield ask
+    finally:
+        await connection.disconnect(nowait=True)
+
+
+class SharedSentinel(Sentinel):
+    """redis-py's search for the primary of one service, shared by all that wait for its answer.
+
+    redis-py moves the sentinel that answered to the head of its list. When many connections search at once, as
+    after every failover, these moves interfere. One sentinel is then in the list twice, and another is never
+    asked again and never closed. So only one search runs at a time.
+    """
+
+    _search: asyncio.Task[tuple[str, int]] | None = None
+
+    async def discover_master(self, service_name: str) -> tuple[str, int]:
+        """Returns host and port of the primary. Raises redis-py's MasterNotFoundError."""
+        if self._search is None or self._search.done():
+            self._search = asyncio.create_task(super().discover_master(service_name))
+            self._search.add_done_callback(_note_error)
+        return await asyncio.shield(self._search)  # the search continues for the others
+
+    async def aclose(self) -> None:
+        """End the search that is under way, and close the connections to all sentinels."""
+        if self._search is not None:
+            self._search.cancel()
+            await asyncio.wait([self._search])
+        for sentinel in self.sentinels:
+            await sentinel.aclose()
+
+
+def _note_error(search: asyncio.Task[tuple[str, int]]) -> None:
+    """Keep asyncio from reporting an error that nobody waits for any more."""
+    if not search.cancelled():
+        search.exception()

@@ -1,4 +1,4 @@
-"""The client of a Redis Cluster.
+"""The client of a Redis Cluster, and the choice of a client by the URL.
 
 It uses redis-py's client and works around three faults of it, which occur in failovers and while slots move.
 redis-py sends ASKING and its command on two connections. It closes connections that others are using. It
@@ -19,17 +19,25 @@ from redis.exceptions import AskError, ClusterError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.redis.address import RedisMode, RedisTarget
+from seatwise_server.store.redis.address import (
+    THE_PRIMARY,
+    ClusterTopology,
+    RedisMode,
+    RedisTarget,
+    parse_target,
+)
 from seatwise_server.store.redis.client import (
+    BRIDGED_S,
     FAILOVER_REPLY_TIMEOUT_S,
     MOST_COMMANDS_AT_ONCE,
     REPLY_TIMEOUT_S,
     Argument,
+    RedisClient,
+    SingleClient,
     client_limits,
     read_channels,
+    retry_through_outage,
 )
-from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
-from seatwise_server.store.redis.topology import ClusterTopology
 
 
 class ClusterClient:
@@ -155,3 +163,28 @@ def _slot_of(command: Sequence[Argument]) -> int:
         case _:
             key = command[1]
     return int(key_slot(key if isinstance(key, bytes) else str(key).encode()))
+
+
+def new_client(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
+    """Returns a client for the Redis behind the URL; it connects with its first command.
+
+    `address` lists the kinds of URL.
+
+    The client retries through an outage of up to `bridge_s` seconds. It repeats a command whose reply was lost,
+    so only send commands that may run twice. Raises ValueError for a URL of another kind, and for unknown
+    options.
+    """
+    target = parse_target(url)
+    try:
+        match target.mode:
+            case RedisMode.STANDALONE:
+                client: RedisClient = SingleClient.connect_to(target, bridge_s)
+            case RedisMode.SENTINEL:
+                client = SingleClient.connect_by_sentinels(target, bridge_s)
+            case RedisMode.CLUSTER:
+                client = ClusterClient(target, bridge_s)
+        for address in (*target.hosts, *((THE_PRIMARY,) if not target.hosts else ())):
+            client.routes.new_connection(address)
+    except TypeError as error:
+        raise ValueError(f"An option of the Redis URL is unknown: {error}") from error
+    return client

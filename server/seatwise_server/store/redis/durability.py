@@ -1,30 +1,50 @@
-"""The guarantees that a Redis must give before the server uses it: every node of it, primaries and replicas."""
+"""The guarantees that a Redis must give: every node of it, primaries and replicas, at the start and as long as a server runs."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import hiredis
 import structlog
 from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, ResponseError
 
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
-from seatwise_server.store.redis.address import NodeAddress, RedisMode
-from seatwise_server.store.redis.client import RedisClient, as_pairs
-from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
-from seatwise_server.store.redis.replica_wait import ReplicaWait
-from seatwise_server.store.redis.topology import SLOTS, THE_PRIMARY, open_for_commands
+from seatwise_server.store.redis.address import SLOTS, THE_PRIMARY, NodeAddress, RedisMode, open_for_commands
+from seatwise_server.store.redis.client import BRIDGED_S, RedisClient, as_pairs, retry_through_outage
+
+pack_command: Callable[[tuple[object, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub allows one-tuples only
 
 _log = structlog.get_logger()
-
 OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
-
 NODE_ANSWER_S = 3.0
 """A node that does not report within this time counts as unreachable."""
+
+REWRITES_NOTHING = "0"
+"""The percentage of growth with which an operator stops rewriting while the files are copied."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaWait:
+    """The number of replicas that must have an append before it counts as written."""
+
+    replicas: int = 0
+    on_disk: bool = False
+    """Whether a replica must have it on its disk. Then every node must know WAITAOF and keep an append-only file."""
+
+    def commands(self, patience_s: float) -> list[bytes]:
+        """Returns the commands that follow each batch; none if no replica is waited for. `patience_s` is the timeout."""
+        if not self.replicas:
+            return []
+        wait_ms = int(patience_s * 1000)
+        wait = pack_command(("WAIT", self.replicas, wait_ms))
+        return [wait, pack_command(("WAITAOF", 1, self.replicas, wait_ms))] if self.on_disk else [wait]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +325,32 @@ def _refuse_too_few_replicas(facts: ServerFacts) -> None:
                 f"Every append must wait for {facts.wait_replicas} replicas (--wait-replicas), but this "
                 f"{node.name} has {len(node.replicas)}. Connect more, or wait for fewer."
             )
+
+
+async def rewrite_files(client: RedisClient) -> bool:
+    """Asks every node, primaries and replicas. Returns whether all have begun; the log names those that have not.
+
+    A node does not begin while its operator has turned rewriting off, which is how a backup is made.
+    """
+    try:
+        facts = await read_facts(client)
+    except (RedisError, OSError, StoreUnavailable) as error:
+        log.warning("redis_files_not_rewritten", why=str(error))
+        return False
+    begun = await asyncio.gather(*(_rewrite_node(client, node.address) for node in facts.nodes))
+    return all(begun) and not facts.unreachable
+
+
+async def _rewrite_node(client: RedisClient, address: NodeAddress) -> bool:
+    try:
+        async with (
+            asyncio.timeout(NODE_ANSWER_S),
+            open_for_commands(client.routes.new_connection(address)) as ask,
+        ):
+            if await read_setting(ask, "auto-aof-rewrite-percentage") == REWRITES_NOTHING:
+                raise ResponseError("auto-aof-rewrite-percentage is 0")
+            await ask("BGREWRITEAOF")
+    except (RedisError, OSError) as error:
+        log.warning("redis_files_not_rewritten", node=str(address), why=str(error))
+        return False
+    return True

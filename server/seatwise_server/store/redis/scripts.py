@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from redis.exceptions import NoScriptError
 
+from seatwise_server.store.keys import PROCESS_INDEX
 from seatwise_server.store.redis.address import RedisMode
 from seatwise_server.store.redis.client import Argument, RedisClient, call, call_many
 
@@ -115,3 +116,8 @@ def _with_sources(calls: Sequence[ScriptCall]) -> list[Sequence[Argument]]:
         commands.append((*head, len(keys), *keys, *args))
         sent.add(name)
     return commands
+
+
+async def now_ms(client: RedisClient) -> int:
+    """Returns milliseconds on Redis's clock; in a cluster on the clock of the node that has the heartbeats."""
+    return int(await run_script(client, "now", [PROCESS_INDEX]))
