@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused

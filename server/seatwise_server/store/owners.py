@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from seatwise_referee.match_state import MatchState
+from seatwise_referee.ending import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import OwnerAbsent, ProposalExpired, TooManyBots
 from seatwise_server.store.matches import OVER
