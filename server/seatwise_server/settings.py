@@ -140,14 +140,8 @@ class ServerSettings:
         default_text="the address it listens on", variable="SEATWISE_REFEREE_ADDRESS",
     )  # fmt: skip
     ws_host: str = _option(
-        "ws-host",
-        "",
-        "address that it listens on",
-        arguments.parse_host,
-        "HOST",
-        group=_WS,
-        default_text="--host",
-    )
+        "ws-host", "", "address that it listens on", arguments.parse_host, "HOST", group=_WS, default_text="--host",
+    )  # fmt: skip
     ws_address: str = _option(
         "ws-address", "", "where bots reach it, as in wss://play.example.org/referee-1 behind a proxy",
         arguments.parse_ws_address, "URL", group=_WS, default_text="where it listens",
@@ -174,27 +168,15 @@ class ServerSettings:
         "allow-loss", False, "start although this Redis may lose acknowledged moves; matches and records are then marked loss-allowed",
     )  # fmt: skip
     wait_replicas: int = _option(
-        "wait-replicas",
-        0,
-        "confirm a move only after N replicas of Redis have it",
-        _COUNT_OR_ZERO,
-        "N",
-        page="redis.md",
-    )
+        "wait-replicas", 0, "confirm a move only after N replicas of Redis have it", _COUNT_OR_ZERO, "N", page="redis.md",
+    )  # fmt: skip
     gone_for_good_s: float = _option(
-        "gone-for-good",
-        60.0,
-        "stop when Redis has not answered for this long",
-        arguments.parse_span,
-        "SECONDS",
-    )
+        "gone-for-good", 60.0, "stop when Redis has not answered for this long", arguments.parse_span, "SECONDS",
+    )  # fmt: skip
     most_tables: int = _option("tables", 5000, "maximum number of matches at once", _COUNT, "N")
     uvloop: bool = _option(
-        "uvloop",
-        False,
-        "run on uvloop in place of Python's own event loop (extra: uvloop)",
-        page="operations.md#sizing",
-    )
+        "uvloop", False, "run on uvloop in place of Python's own event loop (extra: uvloop)", page="operations.md#sizing",
+    )  # fmt: skip
     reads_per_second: float = _option(
         "reads-per-second", 100.0, "reads of each token, and of each address without a token, in a second; five rows of a list count "
         "as one; 0 for no limit", _parse_rate, "N", page="operations.md#the-budget-of-reads",
@@ -213,12 +195,8 @@ class ServerSettings:
         str, "URL", page="operations.md#owners",
     )  # fmt: skip
     oidc_audience: str = _option(
-        "oidc-audience",
-        "",
-        "client id of this server at the issuer: ID tokens for others are refused",
-        str,
-        "ID",
-    )
+        "oidc-audience", "", "client id of this server at the issuer: ID tokens for others are refused", str, "ID",
+    )  # fmt: skip
     owner_requests_per_minute: float = _option(
         "owner-requests-per-minute", 30.0,
         "changes that each owner, and each bot by its own token, may make in a minute; 0 for no limit", _parse_rate, "N",
@@ -276,14 +254,8 @@ class ServeOptions(ServerSettings):
     """All settings of `seatwise serve`."""
 
     http_host: str = _option(
-        "http-host",
-        "",
-        "address that HTTP listens on",
-        arguments.parse_host,
-        "HOST",
-        group=_HTTP,
-        default_text="that of --host",
-    )
+        "http-host", "", "address that HTTP listens on", arguments.parse_host, "HOST", group=_HTTP, default_text="that of --host",
+    )  # fmt: skip
     http_port: int | None = _option(
         "http-port", None, "port of HTTP; 0 takes a free port", _PORT, "PORT", group=_HTTP,
         default_text=f"{HTTP_PORT} if it is free, or a free port with --port 0", page="pages.md",
@@ -320,12 +292,8 @@ class ServeOptions(ServerSettings):
         group=_TLS,
     )  # fmt: skip
     redis_file: str = _option(
-        "redis-file",
-        "",
-        "file with the URL of --redis, for a URL with a password; - for standard input",
-        str,
-        "FILE",
-    )
+        "redis-file", "", "file with the URL of --redis, for a URL with a password; - for standard input", str, "FILE",
+    )  # fmt: skip
     keep_records: float = _option(
         "keep-records",
         KEEP_RECORDS_S / DAY_S,
