@@ -46,7 +46,7 @@ DEAL_VARIANCE_SHARE_AFTER_PAR: Final = 0.3
 """The same after the correction by par."""
 DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS: Final = 0.05
 """The same after the correction by par and playouts."""
-# All of them were fitted by `tests/bench/matches_needed.py --fit`, on deals that serve no other purpose.
+# All of them were fitted by tests/bench/matches_needed.py of version 0.2.0, on deals that serve no other purpose.
 
 RIDGE: Final = 1e-9
 """A relative addition to the diagonal. Without it the effects of two bots that always play together have no unique split."""
