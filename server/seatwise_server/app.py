@@ -31,7 +31,7 @@ from seatwise_server.play.no_shows import FaultWatch
 from seatwise_server.play.referee import Referee
 from seatwise_server.read_process import ReadProcess
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_port import HttpPort, bind_port, take_http_port
+from seatwise_server.rest.http_server import HttpPort, bind_port, take_http_port
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks, link_of_bots
 from seatwise_server.rpc.grpc_echo import GrpcEcho
 from seatwise_server.rpc.grpc_server import GrpcServer
@@ -59,7 +59,7 @@ from seatwise_server.tls.made_certificates import ensure_self_signed
 from seatwise_server.ws.websocket_server import WebSocketServer
 
 if TYPE_CHECKING:
-    from seatwise_server.rest.rest_door import RestDoor
+    from seatwise_server.rest.http_server import RestDoor
 
 FLUSH_S = 5.0
 RPC_END_S = 2.0
@@ -547,7 +547,7 @@ def _new_rest_door(
     settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None, store: Store
 ) -> RestDoor:
     from seatwise_server.pages.page_routes import add_pages
-    from seatwise_server.rest.rest_door import (
+    from seatwise_server.rest.http_server import (
         RestDoor,  # a process that serves no HTTP does not wait for its libraries
     )
 

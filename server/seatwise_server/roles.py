@@ -35,8 +35,7 @@ from seatwise_server.store import Flusher, OwnerLimits, Store
 from seatwise_server.tls.announced_address import check_announced_address
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.ws.bot_handlers import AttendSockets, PlaySockets, SocketAuthentication
-from seatwise_server.ws.upgrade_request import ATTEND_PATH, PLAY_PATH
-from seatwise_server.ws.websocket_server import WebSocketServer
+from seatwise_server.ws.websocket_server import ATTEND_PATH, PLAY_PATH, WebSocketServer
 
 Tasks = dict[str, Coroutine[Any, Any, None]]
 """Tasks by name; the server stops when one of them fails."""

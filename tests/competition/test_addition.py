@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from seasons.simulated_points import season
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric import addition
+from seatwise_server.competition.numeric import linalg
 from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
@@ -44,7 +44,7 @@ def test_values_are_added_from_the_first_to_the_last(values: list[float]) -> Non
     total: float = 0
     for value in values:
         total = total + value
-    for add_up in (addition.add_up, addition._add_from_first_to_last):
+    for add_up in (linalg.add_up, linalg._add_from_first_to_last):
         found = add_up(iter(values))
         assert (type(found), repr(found)) == (type(total), repr(total))
 
@@ -86,14 +86,14 @@ def test_no_figure_depends_on_how_the_built_in_sum_rounds(monkeypatch: pytest.Mo
     assert figures_of(log) == before
 
 
-ADDS_WHOLE_NUMBERS = {"addition.py", "played_season.py", "comparisons.py", "sandwich_covariance.py"}
+ADDS_WHOLE_NUMBERS = {"linalg.py", "played_season.py", "bradley_terry.py", "sandwich_covariance.py"}
 """These may use the built-in `sum` for counts; and one is the exception itself."""
 
 
 @pytest.mark.parametrize("part", ["numeric", "ratings", "standings", "statistics"])
 def test_the_built_in_sum_adds_only_whole_numbers(part: str) -> None:
     found = []
-    for path in sorted((Path(addition.__file__).parents[1] / part).glob("*.py")):
+    for path in sorted((Path(linalg.__file__).parents[1] / part).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             is_sum = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sum"
             if is_sum and path.name not in ADDS_WHOLE_NUMBERS and "map(len, " not in ast.unparse(node):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.significance import chi_square_tail, holm_correction
+from seatwise_server.competition.numeric.student_t import chi_square_tail, holm_correction
 from seatwise_server.competition.statistics.fairness import (
     FairnessReport,
     TimedAnswer,

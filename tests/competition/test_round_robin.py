@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from seatwise_server.competition.designs import anneal_rounds
-from seatwise_server.competition.designs.design_round import DesignRound
+from seatwise_server.competition.designs import lightest_tables
+from seatwise_server.competition.designs.cyclic_design import DesignRound
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.equitable_seats import even_out_seats
 from seatwise_server.competition.schedules.round_robin import RoundRobin
@@ -266,15 +266,15 @@ def test_three_hundred_entrants_are_planned_for_ten_thousand_rounds() -> None:
 def test_rounds_are_taken_back_to_the_most_even_ones_that_were_met(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fourteen entrants never reach the bound in five rounds of three tables of four, so the search wanders to its end."""
     searches = []
-    best_rounds = anneal_rounds._RoundSearch.best_rounds
+    best_rounds = lightest_tables._RoundSearch.best_rounds
 
-    def watch_search(search: anneal_rounds._RoundSearch) -> tuple[DesignRound, ...]:
+    def watch_search(search: lightest_tables._RoundSearch) -> tuple[DesignRound, ...]:
         searches.append((search._least, search._cost))
         found = best_rounds(search)
         searches.append((search._least, search._cost))
         return found
 
-    monkeypatch.setattr(anneal_rounds._RoundSearch, "best_rounds", watch_search)
-    anneal_rounds.even_out_rounds((), [tuple(tuple(range(at, at + 4)) for at in (0, 4, 8))] * 5, 14)
+    monkeypatch.setattr(lightest_tables._RoundSearch, "best_rounds", watch_search)
+    lightest_tables.even_out_rounds((), [tuple(tuple(range(at, at + 4)) for at in (0, 4, 8))] * 5, 14)
     [(least, before), (_, after)] = searches
     assert (before > least, after == least) == (True, True)

@@ -18,13 +18,12 @@ from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import dot_product, invert_matrix, solve_system, zero_matrix
 from seatwise_server.competition.numeric.student_t import half_width_errors
-from seatwise_server.competition.ratings.comparisons import count_comparisons
+from seatwise_server.competition.ratings.bradley_terry import count_comparisons, probability_ahead
 from seatwise_server.competition.ratings.sandwich_covariance import (
     add_model_covariance,
     measure_design_effects,
 )
 from seatwise_server.competition.ratings.strengths import ELO_SCALE, fit_strengths
-from seatwise_server.competition.ratings.win_probability import probability_ahead
 
 NAMES = [f"bots/b{n}/versions/1" for n in range(12)]
 

@@ -14,8 +14,8 @@ from google.protobuf.descriptor import MethodDescriptor
 from starlette.requests import Request
 
 from seatwise import v1
-from seatwise_server.rest.endpoints import endpoint_of
 from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.rest.rest_app import endpoint_of
 from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
 from seatwise_server.services import api
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access

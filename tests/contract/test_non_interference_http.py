@@ -26,8 +26,7 @@ from seatwise_server.pages.page_routes import add_pages
 from seatwise_server.play import spectating
 from seatwise_server.rest import rest_app
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_port import bind_port
-from seatwise_server.rest.http_server import HttpServer
+from seatwise_server.rest.http_server import HttpServer, bind_port
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator

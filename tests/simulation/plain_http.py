@@ -18,7 +18,7 @@ from seatwise_server.rest.bot_relay import BotRelays, add_bot_endpoints
 from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
 from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app
-from seatwise_server.rest.url_tree import UrlTree
+from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.matches import LivingReferee
 from seatwise_server.store import Store, new_client

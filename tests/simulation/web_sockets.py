@@ -22,7 +22,7 @@ from seatwise.v1.play_service_pb2 import PlayResponse
 from seatwise_server.kernel_round_trips import MIN_RTT
 from seatwise_server.refusal import Refusal
 from seatwise_server.ws.bot_socket import BotSocket
-from seatwise_server.ws.upgrade_request import PLAY_PATH, Upgrade, UpgradeRules, check_upgrade
+from seatwise_server.ws.websocket_server import PLAY_PATH, Upgrade, UpgradeRules, check_upgrade
 from simulation.clock import Loop
 from simulation.network import End, Link
 

@@ -29,9 +29,14 @@ from seatwise_server.pages.page_responses import (
     state_words,
 )
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.caching import FOREVER, caching_headers, is_unchanged, unchanged_response
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_errors import JSON_TYPE
+from seatwise_server.rest.http_call import (
+    FOREVER,
+    JSON_TYPE,
+    caching_headers,
+    is_unchanged,
+    unchanged_response,
+)
 from seatwise_server.services.stream_quota import StreamQuota
 from seatwise_server.streams import SharedStream
 

@@ -19,16 +19,17 @@ from seatwise.kits import KITS
 from seatwise.v1 import bot_pb2, match_pb2
 from seatwise_server.pages.static_files import static_url
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.caching import (
+from seatwise_server.rest.http_call import (
     ASK_AGAIN,
+    HttpRefusal,
     caching_headers,
+    call_log_of,
+    error_response,
     is_unchanged,
     text_digest,
 )
-from seatwise_server.rest.http_call import call_log_of
-from seatwise_server.rest.http_errors import HttpRefusal, error_response
-from seatwise_server.rest.static_pages import HTML_TYPE
-from seatwise_server.rest.url_tree import Endpoint
+from seatwise_server.rest.rest_app import HTML_TYPE
+from seatwise_server.rest.routes import Endpoint
 from seatwise_server.services.authentication import Authenticator, Caller
 from seatwise_server.services.operations import Operation
 

@@ -18,7 +18,7 @@ from seatwise_server.pages.operator_pages import OPERATORS, OperatorPages
 from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
 from seatwise_server.pages.static_files import answer_static
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.url_tree import UrlTree
+from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.admin import read_queue_depths
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestTickets

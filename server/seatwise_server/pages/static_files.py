@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.caching import FOREVER, text_digest
+from seatwise_server.rest.http_call import FOREVER, text_digest
 
 STATIC_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 STATIC_FOLDERS = (("seatwise_server.pages", "static"), ("seatwise.replay", "viewer"))

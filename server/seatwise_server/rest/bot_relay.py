@@ -31,12 +31,10 @@ from seatwise.v1.play_service_pb2 import (
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import REASONS, Refusal
-from seatwise_server.rest.caching import DO_NOT_KEEP
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_call import authorize_request, read_body
+from seatwise_server.rest.http_call import DO_NOT_KEEP, authorize_request, read_body
 from seatwise_server.rest.json_requests import RequestDecoder
-from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute
-from seatwise_server.rest.url_tree import UrlTree
+from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute, UrlTree
 from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.declarations import method_rules

@@ -18,8 +18,7 @@ from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.counts import COUNTS
 from seatwise_server.json_writer import write_json
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_call import accepted_type, call_log_of
-from seatwise_server.rest.http_errors import write_error
+from seatwise_server.rest.http_call import accepted_type, call_log_of, write_error
 
 Items: TypeAlias = AsyncGenerator[Any, None]
 

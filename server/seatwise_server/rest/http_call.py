@@ -2,15 +2,68 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
+from google.protobuf.message import Message
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import Scope
 
-from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_errors import JSON_TYPE, HttpRefusal
+from seatwise_server.counts import COUNTS
+from seatwise_server.refusal import HTTP_STATUS, Refusal, write_error_body
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.call_log import CallLog
+
+# Refusals as HTTP tells them: the status of their code, and a body as AIP-193 describes it.
+
+JSON_TYPE = "application/json"
+CHALLENGE = 'Bearer realm="seatwise"'
+
+
+class HttpRefusal(Refusal):
+    """A refusal that only HTTP knows, with its own status and headers: 405 with Allow, 413."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        **metadata: str,
+    ) -> None:
+        super().__init__(reason, message, **metadata)
+        self.status = status
+        self.headers = headers or {}
+
+
+def http_status_of(refusal: Refusal) -> int:
+    """Returns the status of the response that tells of a refusal."""
+    return refusal.status if isinstance(refusal, HttpRefusal) else HTTP_STATUS[refusal.code]
+
+
+def write_error(refusal: Refusal) -> bytes:
+    """Returns the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
+    return write_error_body(refusal, http_status_of(refusal))
+
+
+def error_headers(refusal: Refusal) -> dict[str, str]:
+    """Returns the headers of the response that tells of a refusal."""
+    headers = {"cache-control": "no-store"}
+    if isinstance(refusal, HttpRefusal):
+        headers |= refusal.headers
+    if http_status_of(refusal) == 401:
+        headers["www-authenticate"] = CHALLENGE
+    if retry_after := refusal.metadata.get("retry_after"):
+        headers["retry-after"] = retry_after
+    return headers
+
+
+def error_response(refusal: Refusal) -> Response:
+    """Returns the response that tells of a refusal, and counts it."""
+    COUNTS.count_http_refusal(refusal.reason)
+    return Response(write_error(refusal), http_status_of(refusal), error_headers(refusal), JSON_TYPE)
+
 
 LARGEST_BODY = 256 * 1024
 """Bytes, as over gRPC."""
@@ -118,3 +171,50 @@ def _accepted_types(header: str) -> list[str]:
 def _is_zero_weight(parameter: str) -> bool:
     name, _, value = parameter.partition("=")
     return name.strip() == "q" and value.strip().rstrip("0").rstrip(".") in ("", "0")
+
+
+# ETags: a caller that has the newest response already is not sent it again.
+
+FOREVER = "max-age=31536000, immutable"
+ASK_AGAIN = "no-cache"
+"""Caches keep the response, and ask each time whether it is still the newest."""
+DO_NOT_KEEP = "no-store"
+
+
+def digest_of(message: Message) -> str:
+    """Returns a text that changes when the message does. It costs a tenth of writing the JSON (measured)."""
+    return hashlib.blake2b(message.SerializeToString(deterministic=True), digest_size=12).hexdigest()
+
+
+def text_digest(text: bytes) -> str:
+    """Returns a text of fixed length that changes when this one does."""
+    return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+def cache_control_of(request: Request, how_long: str) -> str:
+    """Returns the cache-control of a GET. No cache gives others what a token has opened."""
+    return f"{'private' if 'authorization' in headers_of(request) else 'public'}, {how_long}"
+
+
+def caching_headers(version: str, cache_control: str) -> dict[str, str]:
+    """Returns the headers of a response that is kept. The ETag is weak, because gzip gives the same content other bytes."""
+    return {"etag": f'W/"{version}"', "cache-control": cache_control, "vary": "accept-encoding"}
+
+
+def is_unchanged(request: Request, version: str) -> bool:
+    """Whether the caller has this version already: If-None-Match names it."""
+    known = headers_of(request).get("if-none-match")
+    if known is None:
+        return False
+    tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
+    return f'"{version}"' in tags or "*" in tags
+
+
+def unchanged_response(version: str, cache_control: str) -> Response:
+    """Returns 304."""
+    return Response(status_code=304, headers=caching_headers(version, cache_control))
+
+
+def json_response(body: bytes, headers: dict[str, str]) -> Response:
+    """Returns 200 with JSON."""
+    return Response(body, headers=headers, media_type=JSON_TYPE)

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 from seatwise_server.counts import COUNTS
 from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_errors import HttpRefusal, error_headers, http_status_of, write_error
+from seatwise_server.rest.http_call import HttpRefusal, error_headers, http_status_of, write_error
 
 REQUEST_S = 10.0
 """A request has arrived in full by then, or its connection is closed."""

@@ -7,22 +7,90 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from email.utils import formatdate
+from errno import EADDRINUSE
+from typing import TypeAlias
 
 import structlog
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from seatwise_server.config import HttpSettings
 from seatwise_server.proxy_networks import ProxyNetworks
-from seatwise_server.rest.http_port import HTTP_BACKLOG
+from seatwise_server.rest.bot_relay import BotRelays, FindReferee, add_bot_endpoints, wires_to
+from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
 from seatwise_server.rest.http_protocol import HTTP_IDLE_S, BoundedHttpProtocol, OpenConnections
+from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
+from seatwise_server.rest.routes import UrlTree
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.services.operations import Operation
+from seatwise_server.tls.certificate_reloader import CertificateReloader, new_port_context
+
+# Takes the HTTP port. The process that takes it need not be the one that serves it, so nothing here needs the HTTP libraries.
+
+HTTP_BACKLOG = 512
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class HttpPort:
+    """A port that this process has taken."""
+
+    socket: socket.socket
+    url: str
+    """http://host:port or https://host:port."""
+
+    @property
+    def number(self) -> int:
+        """The number of the port."""
+        return int(self.socket.getsockname()[1])
+
+
+def take_http_port(settings: HttpSettings, *, is_encrypted: bool) -> HttpPort:
+    """Takes the port, or the socket that another process has taken. Connections wait from now on. Raises OSError."""
+    if settings.descriptor is None:
+        taken = _take_free_port(settings)
+        taken.listen(HTTP_BACKLOG)
+    else:
+        taken = socket.socket(fileno=settings.descriptor)
+    scheme = "https" if is_encrypted else "http"
+    return HttpPort(taken, f"{scheme}://{settings.host}:{taken.getsockname()[1]}")
+
+
+def _take_free_port(settings: HttpSettings) -> socket.socket:
+    try:
+        return bind_port(settings.host, settings.port)
+    except OSError as error:
+        if not settings.is_port_default or error.errno != EADDRINUSE:
+            raise
+        log.warning(
+            "http_port_busy", port=settings.port, why="a free one is taken; choose one with --http-port"
+        )
+        return bind_port(settings.host, 0)
+
+
+def bind_port(host: str, port: int) -> socket.socket:
+    """Takes the port of this host, or a free one for 0. Raises OSError if the port is not free."""
+    family, kind, protocol, _, where = socket.getaddrinfo(
+        host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    taken = socket.socket(family, kind, protocol)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(where)
+    except OSError:
+        taken.close()
+        raise
+    return taken
+
 
 TLS_HANDSHAKE_S = 10.0
 """A connection that has not finished the handshake of TLS by then is closed."""
-
-log = structlog.get_logger()
 
 
 class HttpServer:
@@ -112,3 +180,69 @@ def _send_log_lines_to_structlog() -> None:
     lines.propagate = False
     lines.setLevel(logging.ERROR)
     lines.handlers = [_ToStructlog()]
+
+
+# The HTTP port of a process: settings, application, server and log line put together.
+
+AddPages: TypeAlias = Callable[
+    [UrlTree, Sequence[Operation], Authenticator, EventStreams, Callable[[], bool]], None
+]
+"""Adds pages to the URLs of a process, which call its operations. The last argument is what /readyz says."""
+
+
+class RestDoor:
+    """Serves operations on an HTTP port, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        settings: HttpSettings,
+        port: HttpPort,
+        certificate: CertificateReloader | None,
+        find_referee: FindReferee,
+        add_pages: AddPages | None = None,
+    ) -> None:
+        """`find_referee` is for bots that ask for a match of which this process knows nothing. `add_pages` adds the pages for
+        people; without it there are only the URLs of the API.
+        """
+        self._add_pages = add_pages
+        self._find_referee = find_referee
+        self._settings = settings
+        self._port = port
+        self._certificate = certificate
+        self._streams = EventStreams()
+        self._bot_streams = EventStreams(MOST_BOT_STREAMS_OF_ADDRESS)
+        self._server: HttpServer | None = None
+
+    async def start(
+        self,
+        operations: Sequence[Operation],
+        authenticator: Authenticator,
+        open_streams: OpenStreams,
+        is_ready: Callable[[], bool],
+        most_connections: int,
+    ) -> None:
+        """Begins to answer. `is_ready` is what /readyz says."""
+        urls = new_url_tree(operations, authenticator, self._streams, is_ready)
+        if self._add_pages:
+            self._add_pages(urls, operations, authenticator, self._streams, is_ready)
+        if self._settings.lobby:
+            relays = BotRelays(wires_to(self._settings), self._find_referee, open_streams)
+            add_bot_endpoints(urls, relays, authenticator, self._bot_streams)
+        app = new_rest_app(urls, self._settings.cors_origins)
+        self._server = HttpServer(app, most_connections, self._settings.trusted_proxies)
+        tls = new_port_context(self._certificate) if self._certificate else None
+        await self._server.start(self._port.socket, tls)
+
+    async def run_clock(self) -> None:
+        """Keeps the header Date right. Runs until it is cancelled."""
+        if self._server:
+            await self._server.run_clock()
+
+    async def stop(self, grace_s: float) -> None:
+        """Ends open streams with SERVER_STOPPING, lets other requests finish for so long, and closes the port."""
+        for streams in (self._streams, self._bot_streams):
+            streams.end_all()
+        if self._server:
+            await self._server.stop(grace_s)
+        else:
+            self._port.socket.close()

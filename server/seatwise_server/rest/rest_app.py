@@ -2,27 +2,214 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from typing import Any
 
 import structlog
+from google.protobuf.message import Message
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Message as AsgiMessage
 
+from seatwise_server.json_writer import write_json
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.cross_origin import CrossOriginCalls
-from seatwise_server.rest.endpoints import endpoint_of
 from seatwise_server.rest.event_streams import NDJSON, EventStreams
-from seatwise_server.rest.http_call import call_log_of, keep_call_log
-from seatwise_server.rest.http_errors import error_response
-from seatwise_server.rest.routes import HTTP_ROUTES
-from seatwise_server.rest.static_pages import add_static_pages
-from seatwise_server.rest.url_tree import UrlTree
-from seatwise_server.services.authentication import Authenticator
+from seatwise_server.rest.http_call import (
+    ASK_AGAIN,
+    DO_NOT_KEEP,
+    FOREVER,
+    JSON_TYPE,
+    accepted_type,
+    authorize_request,
+    cache_control_of,
+    caching_headers,
+    call_log_of,
+    digest_of,
+    error_response,
+    is_unchanged,
+    json_response,
+    keep_call_log,
+    read_body,
+    text_digest,
+    unchanged_response,
+)
+from seatwise_server.rest.json_requests import RequestDecoder
+from seatwise_server.rest.openapi import openapi_json
+from seatwise_server.rest.operations_page import operations_page
+from seatwise_server.rest.routes import HTTP_ROUTES, Endpoint, HttpRoute, UrlTree
+from seatwise_server.services.authentication import Authenticator, Caller
 from seatwise_server.services.call_log import CallLog
 from seatwise_server.services.operations import Operation
+
+# Calls from web pages of other origins: which may call, and what the others are told.
+
+_ALLOWED_METHODS = ("GET", "POST", "DELETE")
+_ALLOWED_HEADERS = (
+    "accept",
+    "authorization",
+    "content-type",
+    "if-none-match",
+    "last-event-id",
+    "x-request-id",
+)
+_EXPOSED_HEADERS = ("etag", "retry-after", "www-authenticate", "x-request-id")
+
+
+class CrossOriginCalls(CORSMiddleware):
+    """Starlette's CORS, with refusals in the form of all others."""
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        """`origins` may call; `*` stands for every page."""
+        super().__init__(app, origins, _ALLOWED_METHODS, _ALLOWED_HEADERS, expose_headers=_EXPOSED_HEADERS)
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Returns the answer to the question of a browser whether a page may call."""
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        error = error_response(self._refusal_of(request_headers))
+        error.headers["vary"] = response.headers["vary"]
+        return error
+
+    def _refusal_of(self, request_headers: Headers) -> Refusal:
+        origin = request_headers["origin"]
+        if not self.is_allowed_origin(origin):
+            message = (
+                f"pages of {origin[:80]!r} may not call this server; its operator can allow it: --http-cors"
+            )
+            return Refusal("NOT_ALLOWED", message)
+        message = f"a page may call with {', '.join(_ALLOWED_METHODS)} and the headers {', '.join(_ALLOWED_HEADERS)}"
+        return Refusal("INVALID_ARGUMENT", message)
+
+
+# The URLs that are no methods: health checks, the OpenAPI document, and the page of operations.
+
+FIVE_MINUTES = "public, max-age=300"
+HTML_TYPE = "text/html"
+
+
+def add_static_pages(urls: UrlTree, is_ready: Callable[[], bool]) -> None:
+    """Adds these URLs. `is_ready` is what /readyz says."""
+    urls.add_endpoint("/healthz", "GET", "/healthz", _health_endpoint(lambda: True))
+    urls.add_endpoint("/readyz", "GET", "/readyz", _health_endpoint(is_ready))
+    urls.add_endpoint("/v1/openapi.json", "GET", "/v1/openapi.json", _answer_openapi)
+    urls.add_endpoint("/v1/docs", "GET", "/v1/docs", _answer_docs)
+
+
+def _health_endpoint(check: Callable[[], bool]) -> Endpoint:
+    async def answer_health(_request: Request, _values: list[str]) -> Response:
+        is_well = check()
+        body = b'{"status":"SERVING"}' if is_well else b'{"status":"NOT_SERVING"}'
+        return Response(body, 200 if is_well else 503, {"cache-control": DO_NOT_KEEP}, JSON_TYPE)
+
+    return answer_health
+
+
+async def _answer_openapi(request: Request, _values: list[str]) -> Response:
+    accepted_type(request, JSON_TYPE)
+    # It is made when it is asked for first, which takes longer than a match may wait.
+    return _page_response(request, await asyncio.to_thread(openapi_json), JSON_TYPE)
+
+
+async def _answer_docs(request: Request, _values: list[str]) -> Response:
+    accepted_type(request, HTML_TYPE)
+    page = await asyncio.to_thread(operations_page)
+    response = _page_response(request, page.html, HTML_TYPE)
+    response.headers["content-security-policy"] = page.content_security_policy
+    return response
+
+
+def _page_response(request: Request, body: bytes, media_type: str) -> Response:
+    version = text_digest(body)
+    if is_unchanged(request, version):
+        return unchanged_response(version, FIVE_MINUTES)
+    return Response(body, headers=caching_headers(version, FIVE_MINUTES), media_type=media_type)
+
+
+# One endpoint for each operation: decode, authorize, admit, call, encode. There is no logic here.
+
+GET_RECORD = "/seatwise.v1.MatchService/GetRecord"
+"""Its response is one line that is JSON already, and is sent to the byte."""
+_CHAIN = re.compile(rb'"chain":"([0-9a-f]{64})"')
+
+
+class OperationEndpoint:
+    """Serves one operation at its URL."""
+
+    def __init__(self, operation: Operation, route: HttpRoute, authenticator: Authenticator) -> None:
+        self.operation = operation
+        self._decoder = RequestDecoder(route)
+        self._authenticator = authenticator
+
+    async def authorize(self, request: Request, values: list[str]) -> tuple[Caller, Message]:
+        """Returns the caller and the request message when it is the caller's turn. Raises `Refusal` if it is not allowed."""
+        caller = await authorize_request(self._authenticator, self.operation.method, request)
+        body = await read_body(request)
+        message = self._decoder.decode_request(values, request.scope["query_string"], body)
+        await self.operation.admit(caller, message)
+        return caller, message
+
+    async def answer_post(self, request: Request, values: list[str]) -> Response:
+        """Answers what changes something. Nobody keeps the response: it may hold a token."""
+        accepted_type(request, JSON_TYPE)
+        caller, message = await self.authorize(request, values)
+        response = await self.operation.handle(caller, message)
+        return json_response(write_json(response), {"cache-control": DO_NOT_KEEP})
+
+    async def answer_get(self, request: Request, values: list[str]) -> Response:
+        """Answers what only reads, with a digest of the response as its ETag."""
+        accepted_type(request, JSON_TYPE)
+        caller, message = await self.authorize(request, values)
+        cache_control = cache_control_of(request, ASK_AGAIN)
+        response = await self.operation.handle(caller, message)
+        version = digest_of(response)
+        if is_unchanged(request, version):
+            return unchanged_response(version, cache_control)
+        return json_response(write_json(response), caching_headers(version, cache_control))
+
+    async def answer_record(self, request: Request, values: list[str]) -> Response:
+        """Answers with the line of the record. It never changes, and its chain is its version."""
+        accepted_type(request, JSON_TYPE)
+        caller, message = await self.authorize(request, values)
+        cache_control = cache_control_of(request, FOREVER)
+        line = (await self.operation.handle(caller, message)).record.encode()
+        chain = _CHAIN.search(line)
+        version = chain[1].decode() if chain else text_digest(line)
+        if is_unchanged(request, version):
+            return unchanged_response(version, cache_control)
+        return json_response(line + b"\n", caching_headers(version, cache_control))
+
+
+def endpoint_of(
+    operation: Operation,
+    route: HttpRoute,
+    authenticator: Authenticator,
+    streams: EventStreams,
+) -> Endpoint:
+    """Returns the endpoint of an operation."""
+    endpoint = OperationEndpoint(operation, route, authenticator)
+    if operation.is_streaming:
+        return _stream_endpoint(endpoint, streams)
+    if operation.method == GET_RECORD:
+        return endpoint.answer_record
+    return endpoint.answer_get if route.verb == "GET" else endpoint.answer_post
+
+
+def _stream_endpoint(endpoint: OperationEndpoint, streams: EventStreams) -> Endpoint:
+    async def answer_stream(request: Request, values: list[str]) -> Response:
+        caller, message = await endpoint.authorize(request, values)
+        items: AsyncGenerator[Any, None] = endpoint.operation.handle(caller, message)
+        return streams.response_of(request, items)
+
+    return answer_stream
+
 
 MOST_REQUESTS_OF_ADDRESS = 256
 """Requests of one address that are answered at the same time, open streams among them."""
@@ -130,7 +317,7 @@ class RestApp:
         structlog.contextvars.bind_contextvars(request_id=request_id)
         status = 0
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_with_headers(message: AsgiMessage) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]

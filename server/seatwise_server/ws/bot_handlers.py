@@ -20,9 +20,8 @@ from seatwise_server.services.authentication import Authenticator, Caller, read_
 from seatwise_server.services.call_log import CallLog
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.streams import reading_beside
-from seatwise_server.ws.bot_socket import BotSocket, SocketMessage
-from seatwise_server.ws.play_input import PlayInput
-from seatwise_server.ws.upgrade_request import Upgrade
+from seatwise_server.ws.bot_socket import BotSocket, PlayInput, SocketMessage
+from seatwise_server.ws.websocket_server import Upgrade
 
 DOOR = "websocket"
 """As the log line of a stream has it."""

@@ -38,7 +38,7 @@ from seatwise_server.services.guest_seats import (
     GuestSeats,
     GuestTickets,
 )
-from seatwise_server.ws.upgrade_request import PLAY_PATH, UpgradeRules, check_upgrade
+from seatwise_server.ws.websocket_server import PLAY_PATH, UpgradeRules, check_upgrade
 
 if TYPE_CHECKING:
     from harness import HttpAnswer

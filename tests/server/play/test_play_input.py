@@ -11,9 +11,8 @@ from doubles.virtual import in_virtual_time, running, settle
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.inbound import ITEMS_PER_TURN
 from seatwise_server.play.outbox import MOST_ANSWERS
-from seatwise_server.ws.bot_socket import SocketMessage
+from seatwise_server.ws.bot_socket import PlayInput, SocketMessage
 from seatwise_server.ws.message_formats import FORMATS, PROTO_FORMAT
-from seatwise_server.ws.play_input import PlayInput
 
 if TYPE_CHECKING:
     import pytest

@@ -26,7 +26,7 @@ from seatwise_server.config import Config, HttpSettings
 from seatwise_server.counts import COUNTS
 from seatwise_server.read_process import ReadProcess
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_port import bind_port
+from seatwise_server.rest.http_server import bind_port
 from seatwise_server.rpc import read_forwarder
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.store import StoredMatchPage

@@ -10,9 +10,9 @@ from google.rpc import error_details_pb2
 
 import seatwise_server
 from seatwise_server.refusal import REASONS, RETRY_AFTER_S, Refusal
-from seatwise_server.rest.http_errors import error_response
+from seatwise_server.rest.http_call import error_response
 from seatwise_server.rpc.error_interceptor import encode_refusal
-from seatwise_server.ws.refusal_frames import encode_error
+from seatwise_server.ws.bot_socket import encode_error
 
 FULL = sorted(reason for reason, code in REASONS.items() if code == "RESOURCE_EXHAUSTED")
 

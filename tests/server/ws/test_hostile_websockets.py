@@ -20,7 +20,7 @@ from seatwise.v1 import play_service_pb2
 from seatwise_server.play.inbound import ITEMS_PER_TURN
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.ws import websocket_server
-from seatwise_server.ws.connection_quota import (
+from seatwise_server.ws.websocket_server import (
     BAD_TOKENS_S,
     MOST_BAD_TOKENS,
     MOST_SOCKETS_OF_ADDRESS,

@@ -11,8 +11,7 @@ from harness import until
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.streams import StreamArrival
 from seatwise_server.ws.bot_socket import BotSocket
-from seatwise_server.ws.upgrade_request import PLAY_PATH, Upgrade
-from seatwise_server.ws.websocket_server import WebSocketServer
+from seatwise_server.ws.websocket_server import PLAY_PATH, Upgrade, WebSocketServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
 

@@ -20,7 +20,7 @@ from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise_server.refusal import REASONS, Refusal
-from seatwise_server.ws.refusal_frames import close_code
+from seatwise_server.ws.bot_socket import close_code
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

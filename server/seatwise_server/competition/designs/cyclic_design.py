@@ -11,16 +11,110 @@ VI.55.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, permutations
 from math import exp, gcd
 from random import Random
 from typing import Final
 
-from seatwise_server.competition.designs.design_round import DesignRound, least_sum_of_squares
-from seatwise_server.competition.designs.prime_cyclic_design import prime_cyclic_round
-from seatwise_server.competition.designs.seat_order import balance_seat_order
+# A starter for a prime number of entrants of which one sits out: even in meetings and in every distance of seats.
+
+
+def prime_cyclic_round(entrants: int, size: int) -> tuple[tuple[int, ...], ...] | None:
+    """Return the starter as one round. `None` if the number of entrants is not a prime that leaves one over."""
+    if entrants % size != 1 or any(entrants % each == 0 for each in range(2, int(entrants**0.5) + 1)):
+        return None
+    root = next(each for each in range(2, entrants) if _multiplicative_order(each, entrants) == size)
+    tables: list[tuple[int, ...]] = []
+    seated: set[int] = {0}
+    for first in range(1, entrants):
+        if first not in seated:
+            tables.append(tuple(first * pow(root, seat, entrants) % entrants for seat in range(size)))
+            seated.update(tables[-1])
+    return tuple(tables)
+
+
+def _multiplicative_order(number: int, prime: int) -> int:
+    """Return the least exponent (from 1) with number^exponent = 1 modulo the prime."""
+    power, order = number, 1
+    while power != 1:
+        power, order = power * number % prime, order + 1
+    return order
+
+
+# The parts of designs: rounds of tables of entrant numbers.
+
+NumberedTable = tuple[int, ...]
+"""The numbers of the entrants at one table, by seat."""
+DesignRound = tuple[NumberedTable, ...]
+"""The tables of one round. An entrant whose number is at no table sits out."""
+
+
+def least_sum_of_squares(total: int, cells: int) -> int:
+    """Return the least sum of squares of `cells` whole numbers whose sum is `total`: the most even way to share it out."""
+    each, more = divmod(total, max(cells, 1))
+    return more * (each + 1) ** 2 + (cells - more) * each**2
+
+
+# Chooses the seat order of each table of a starter, so that every difference is equally frequent at every distance.
+
+ORDER_SWEEPS: Final = 200
+"""How often every table's order is drawn again."""
+
+
+def balance_seat_order(starters: tuple[DesignRound, ...], modulus: int) -> tuple[DesignRound, ...]:
+    """Return the same tables in the most even order that the search finds. Its seed is fixed, so the result never varies."""
+    search = _SeatOrderSearch([list(starter) for starter in starters], modulus)
+    search.anneal_orders()
+    return search.best
+
+
+class _SeatOrderSearch:
+    def __init__(self, starters: list[list[NumberedTable]], modulus: int) -> None:
+        self._starters = starters
+        self._modulus = modulus
+        self._chance = Random(1)
+        self._counts: Counter[tuple[int, int]] = Counter()
+        for table in (table for starter in starters for table in starter):
+            self._counts.update(self._distance_differences(table))
+        self.best, self._least = self._copy_starters(), self._sum_of_squares()
+
+    def _copy_starters(self) -> tuple[DesignRound, ...]:
+        return tuple(map(tuple, self._starters))
+
+    def _sum_of_squares(self) -> int:
+        return sum(count * count for count in self._counts.values())
+
+    def anneal_orders(self) -> None:
+        """Draw the order of each table in turn, again and again, and keep the most even state of all."""
+        for sweep in range(ORDER_SWEEPS):
+            for starter in self._starters:
+                for place, table in enumerate(starter):
+                    starter[place] = self._draw_order(table, 0.1 + 2.0 * (1 - sweep / ORDER_SWEEPS))
+            if (squares := self._sum_of_squares()) < self._least:
+                self.best, self._least = self._copy_starters(), squares
+
+    def _draw_order(self, table: NumberedTable, temperature: float) -> NumberedTable:
+        self._counts.subtract(self._distance_differences(table))
+        orders = [(table[0], *others) for others in permutations(table[1:])]
+        costs = [sum(self._counts[cell] for cell in self._distance_differences(order)) for order in orders]
+        weights = [exp((min(costs) - cost) / temperature) for cost in costs]
+        chosen = self._chance.choices(orders, weights)[0]
+        self._counts.update(self._distance_differences(chosen))
+        return chosen
+
+    def _distance_differences(self, table: NumberedTable) -> list[tuple[int, int]]:
+        """Return (distance in seats, difference of numbers) from every seat. The fixed entrant has none."""
+        size = len(table)
+        return [
+            (by, (table[(here + by) % size] - table[here]) % self._modulus)
+            for here in range(size)
+            for by in range(1, size)
+            if self._modulus not in (table[here], table[(here + by) % size])
+        ]
+
 
 MOST_STARTER_SWAPS: Final = 40_000
 """The most swaps of a search. All of them take half a second, which happens where the optimum cannot be reached."""
@@ -150,3 +244,38 @@ class _StarterSearch:
                 for cell in ((one - other) % modulus, (other - one) % modulus):
                     self._cost += 2 * sign * cells[cell] + 1
                     cells[cell] += sign
+
+
+# Tables of four for 4, 8, 16, 32 or 64 entrants, so that every pair meets exactly three times in entrants - 1 rounds.
+
+PRIMITIVE_POLYNOMIALS: Final = {4: 0b111, 8: 0b1011, 16: 0b10011, 32: 0b100101, 64: 0b1000011}
+"""By number of entrants, as bits: a polynomial modulo which repeated doubling runs through all numbers but 0."""
+
+
+def affine_plane_rounds(entrants: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return all rounds. Raises `KeyError` for other numbers of entrants."""
+    rounds, direction = [], 1
+    for _ in range(entrants - 1):
+        beside = _double_in_field(direction, entrants)
+        rounds.append(_parallel_planes(entrants, direction, beside))
+        direction = beside
+    return tuple(rounds)
+
+
+def _double_in_field(number: int, entrants: int) -> int:
+    """Multiply by the generator: double, and reduce by the primitive polynomial."""
+    twice = number << 1
+    return twice ^ PRIMITIVE_POLYNOMIALS[entrants] if twice & entrants else twice
+
+
+def _parallel_planes(entrants: int, one: int, other: int) -> tuple[tuple[int, ...], ...]:
+    """Return the planes with these two directions.
+
+    Bots that are `one` and `other` apart sit opposite each other. Over all rounds every pair does so once.
+    """
+    points = [
+        point
+        for point in range(entrants)
+        if point == min(point, point ^ one, point ^ other, point ^ one ^ other)
+    ]
+    return tuple((point, point ^ one, point ^ one ^ other, point ^ other) for point in points)

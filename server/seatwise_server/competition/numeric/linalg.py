@@ -7,10 +7,21 @@ Every sum runs from the first element to the last.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from operator import mul
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import add, mul
 
-from seatwise_server.competition.numeric.addition import add_up
+# One way to add floats, for every Python.
+
+
+def _add_from_first_to_last(values: Iterable[float]) -> float:
+    return reduce(add, values, 0)
+
+
+_rounds_each_time = sum([1.0, 1e100, 1.0, -1e100]) == 0.0
+add_up = sum if _rounds_each_time else _add_from_first_to_last
+"""Returns the sum, added from the first value to the last and rounded after each; 0 if there are none."""
+
 
 Vector = list[float]
 Matrix = list[Vector]

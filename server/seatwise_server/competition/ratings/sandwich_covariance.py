@@ -22,16 +22,19 @@ from typing import TypeVar
 
 import numpy as np
 
-from seatwise_server.competition.numeric.addition import add_up
-from seatwise_server.competition.numeric.linalg import Vector
+from seatwise_server.competition.numeric.linalg import Vector, add_up
 from seatwise_server.competition.numeric.ordered_arrays import (
     FloatArray,
     IndexArray,
     add_in_order,
     pair_places,
 )
-from seatwise_server.competition.ratings.bradley_terry import information_by_bot, probabilities_ahead
-from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons
+from seatwise_server.competition.ratings.bradley_terry import (
+    Cluster,
+    Comparisons,
+    information_by_bot,
+    probabilities_ahead,
+)
 
 HALF_TRUSTED_INFORMATION = 5.0
 """The amount of information about a bot at which its own clusters and the model have half the weight each."""

@@ -12,12 +12,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector
+from seatwise_server.competition.numeric.ordered_arrays import FloatArray, invert_array, sandwich_product
 from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
-from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons
-from seatwise_server.competition.ratings.win_probability import probability_ahead
+from seatwise_server.competition.ratings.bradley_terry import (
+    Comparisons,
+    count_comparisons,
+    information_matrix,
+    maximize_likelihood,
+    prior_information,
+    probability_ahead,
+)
+from seatwise_server.competition.ratings.sandwich_covariance import gradient_covariance
 
 ELO_SCALE = 400 / math.log(10)
 """Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
@@ -149,7 +159,7 @@ def fit_strengths(results: Iterable[LoggedResult], *, has_design_effect: bool = 
 def fit_comparisons(seen: Comparisons, *, has_design_effect: bool = True) -> StrengthFit:
     """Fit the strengths to results that are counted already."""
     # imports numpy, which takes longer than a fit of some bots; only what fits strengths needs it
-    from seatwise_server.competition.ratings.strength_estimates import estimate_strengths
+    from seatwise_server.competition.ratings.strengths import estimate_strengths
 
     groups = _linked_groups(seen)
     found, spread = estimate_strengths(seen, groups, has_design_effect=has_design_effect)
@@ -206,3 +216,32 @@ def _center_by_group(values: Sequence[float], groups: Sequence[int]) -> Vector:
 
 def _holds_zero(interval: StrengthInterval) -> bool:
     return interval.low <= 0 <= interval.high
+
+
+# Estimates strengths and their covariance from counted comparisons, with numpy.
+
+
+def estimate_strengths(
+    seen: Comparisons, groups: Sequence[int], *, has_design_effect: bool = True
+) -> tuple[Vector, Matrix]:
+    """Return the likeliest strengths, and the covariance of the strengths above the means of their groups.
+
+    The prior is information too, so its part varies with the rest.
+    """
+    found = maximize_likelihood(seen)
+    meat = gradient_covariance(seen, found, has_design_effect=has_design_effect)
+    for number, strength in enumerate(found):
+        meat[number, number] += prior_information(strength)
+    spread = sandwich_product(invert_array(information_matrix(seen, found)), meat)
+    centered: Matrix = _center_columns(_center_columns(spread.T, groups).T, groups).T.tolist()
+    return found, centered
+
+
+def _center_columns(matrix: FloatArray, groups: Sequence[int]) -> FloatArray:
+    """Return the matrix minus the mean of each column over the rows of the same group."""
+    sums, sizes = np.zeros_like(matrix), np.zeros(len(matrix))
+    for row, group in zip(matrix, groups, strict=True):  # a group has the number of one of its bots
+        sums[group] += row
+        sizes[group] += 1
+    of_rows = list(groups)
+    return matrix - sums[of_rows] / sizes[of_rows, np.newaxis]

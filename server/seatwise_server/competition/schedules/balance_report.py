@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.schedules.seat_balance import DistanceCounts, SeatCounts
 
 

@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from seatwise_server.competition.designs.affine_plane_design import PRIMITIVE_POLYNOMIALS, affine_plane_rounds
-from seatwise_server.competition.designs.anneal_rounds import even_out_rounds
-from seatwise_server.competition.designs.cyclic_design import cycle_length, cyclic_rounds
-from seatwise_server.competition.designs.design_round import DesignRound
+from seatwise_server.competition.designs.cyclic_design import (
+    PRIMITIVE_POLYNOMIALS,
+    DesignRound,
+    affine_plane_rounds,
+    cycle_length,
+    cyclic_rounds,
+)
+from seatwise_server.competition.designs.lightest_tables import even_out_rounds
 from seatwise_server.competition.schedules.balance_report import Spread, measure_balance
 from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.equitable_seats import seat_evenly

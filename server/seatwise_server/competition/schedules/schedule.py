@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 
 MOST_ATTEMPTS: Final = 3
 """The number of void attempts after which a match is given up, those apart in which the server had a fault."""

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.standings.played_season import PlayedSeason
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, TIE_BREAKS
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 
 BYE_SCORE: Final = 1.0
 """The score of a bye, the same as that of a win. A bye gives no points: means of points are over matches alone."""

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.standings.played_season import PlayedSeason
 
 TieBreak = Callable[[PlayedSeason, str, Sequence[str]], float]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.numeric.student_t import (
     CONFIDENCE,
     half_width_errors,

@@ -20,13 +20,14 @@ from statistics import fmean, variance
 from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
-from seatwise_server.competition.numeric.significance import (
+from seatwise_server.competition.numeric.linalg import add_up
+from seatwise_server.competition.numeric.student_t import (
     SIGNIFICANCE_LEVEL,
     chi_square_tail,
+    half_width_errors,
     holm_correction,
+    student_cdf,
 )
-from seatwise_server.competition.numeric.student_t import half_width_errors, student_cdf
 from seatwise_server.competition.statistics.pair_test import (
     Favour,
     Sheet,

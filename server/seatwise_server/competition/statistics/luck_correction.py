@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
 from seatwise_server.competition.numeric.linalg import (
     Vector,
+    add_up,
     dot_product,
     invert_matrix,
     solve_system,

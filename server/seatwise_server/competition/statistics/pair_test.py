@@ -20,10 +20,13 @@ from statistics import fmean, stdev
 from typing import NamedTuple, Protocol, TypeVar
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
-from seatwise_server.competition.numeric.linalg import Vector, solve_system
-from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
-from seatwise_server.competition.numeric.student_t import half_width_errors, student_cdf
+from seatwise_server.competition.numeric.linalg import Vector, add_up, solve_system
+from seatwise_server.competition.numeric.student_t import (
+    SIGNIFICANCE_LEVEL,
+    half_width_errors,
+    holm_correction,
+    student_cdf,
+)
 from seatwise_server.competition.standings.scoring import counted_points
 
 LEAST_SHARED_MATCHES = 8

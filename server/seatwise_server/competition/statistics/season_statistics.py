@@ -17,7 +17,7 @@ from typing import Final
 
 from seatwise.anytime_mean import AnytimeMean
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.estimate import Estimate, build_estimate, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (

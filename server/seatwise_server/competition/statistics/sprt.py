@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 
 UNSEEN_COUNT: Final = 1e-3
 """The count of an outcome that has not occurred, so that no likelihood is 0."""

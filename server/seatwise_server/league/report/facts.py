@@ -10,7 +10,7 @@ from typing import Any
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.fairness import TimedAnswer, TimeReports, match_reports

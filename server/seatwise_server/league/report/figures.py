@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.numeric.addition import add_up
+from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.league.report.scale import Scale, format_tick, scale_for
 from seatwise_server.league.report.svg import (
     Shape,
