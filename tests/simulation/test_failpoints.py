@@ -48,9 +48,7 @@ def test_all_that_is_to_be_harmed_is_met() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(LONGEST_S + 10)
-@pytest.mark.parametrize(
-    "harm", ["killed before", "killed after", "asleep after", "Redis lost before", "Redis lost after"]
-)
+@pytest.mark.parametrize("harm", ["killed after", "asleep after", "Redis lost before", "Redis lost after"])
 @pytest.mark.parametrize(
     "story",
     ["plain", "a referee dies", "a lobby dies", "a bot never sits down", "owners are at their limits", "an owner is erased"],
