@@ -19,7 +19,7 @@ from seatwise.child_process import ORPHAN_END_S
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import Config
 from seatwise_server.counts import COUNTS
-from seatwise_server.embedded.folder import socket_path
+from seatwise_server.embedded import socket_path
 from seatwise_server.supervisor import Facts, ProcessPlan, SupervisedProcess
 
 MOST_MEMORY_BYTES: Final = 512 * 2**20

@@ -19,14 +19,15 @@ from urllib.parse import unquote
 import pytest
 import redis
 
+from seatwise_server import embedded as server_module
 from seatwise_server.embedded import (
+    DEATHS,
     DataFolderBusy,
     EmbeddedRedis,
     EmbeddedRedisError,
     RedisKeepsDying,
+    is_ready,
 )
-from seatwise_server.embedded import server as server_module
-from seatwise_server.embedded.server import DEATHS, is_ready
 
 OWNER = """
 import sys, time
