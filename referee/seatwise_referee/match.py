@@ -104,6 +104,8 @@ class Match:
         self._lag_ms = 0
         self._stood_still_ms = 0
         """How long the process stood still during the set-up: no bot could sit down then."""
+        self._lacked_room_ms = 0
+        """How much of that is due to bots that could not connect."""
         if self._confirmed.prompt is not None:
             self._open_prompt(self._confirmed.prompt, self._confirmed.at_ms)
 
@@ -267,12 +269,21 @@ class Match:
         return []
 
     def note_no_room(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
-        """In the `ms` before `now` these seats could not connect. The set-up lasts that much longer; later they are awaited."""
+        """In the `ms` before `now` these seats could not connect. The set-up lasts that much longer; later they are awaited.
+
+        Each of these is at most one set-up time in a match, because a bot could use the server's connections up itself.
+        """
         if self._confirmed.state is None:
+            ms = min(ms, self.setup.time_control.setup_ms - self._lacked_room_ms)
+            self._lacked_room_ms += ms
             return self.note_standstill(ms, "LOBBY", now)
         for seat in seats:
-            self.await_return(seat, now)
+            self.await_room(seat, now)
         return []
+
+    def await_room(self, seat: Seat, now: int) -> None:
+        """This seat cannot connect, because the server has no free connection: see `note_no_room`."""
+        self._clock.await_room(seat, now, self.setup.time_control.setup_ms)
 
     # Commands of the shell
 

@@ -47,6 +47,10 @@ class PromptClock:
         """The epoch and the number of the prompt to which `_clocks` belong."""
         self._away: dict[Seat, int] = {}
         """Seats that lost their link through a fault of the server, each with the time by which it has to be back."""
+        self._room_by: dict[Seat, int] = {}
+        """Seats that cannot connect for want of room, each with the time by which it has to be back."""
+        self._room_left_ms: dict[Seat, int] = {}
+        """The rest of the time that a seat may gain so in this match, once it has used some of it."""
         self._is_race = False
 
     def __contains__(self, seat: Seat) -> bool:
@@ -96,9 +100,23 @@ class PromptClock:
             latest_ms = max(clock.latest_start_ms, by_ms)
             self._clocks[seat] = _SeatClock(clock.opened_ms, latest_ms, is_awaited=True)
 
+    def await_room(self, seat: Seat, now: int, most_ms: int) -> None:
+        """Await a seat that cannot connect because the server is full: in the whole match it gains `most_ms` at most.
+
+        Its bot may itself be what fills the server. The time of the open prompt that it is given back counts as gained.
+        """
+        if seat not in self._room_by:
+            clock = self._clocks.get(seat)
+            since_ms = now if clock is None or clock.is_awaited else self.started_ms(seat, now)
+            self._room_by[seat] = since_ms + self._room_left_ms.get(seat, most_ms)
+        if self._room_by[seat] > max(now, self._away.get(seat, 0)):
+            self.await_return(seat, self._room_by[seat])
+
     def note_return(self, seat: Seat, now: int) -> bool:
         """The seat's bot is back, and is like any other from now on. False if that makes no difference."""
         self._away.pop(seat, None)
+        if seat in self._room_by:
+            self._room_left_ms[seat] = max(0, self._room_by.pop(seat) - now)
         clock = self._clocks.get(seat)
         if clock is None or not clock.is_awaited:
             return False

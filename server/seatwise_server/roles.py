@@ -202,7 +202,8 @@ class LobbyRole:
 
     def _has_broken_links(self) -> bool:
         now = asyncio.get_running_loop().time()
-        return self._common.lag.broke_links() or self.transport_lag.broke_links(now)
+        lag = self._common.lag
+        return lag.is_short or lag.broke_links() or self.transport_lag.broke_links(now)
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
         """See `Role`."""

@@ -404,6 +404,33 @@ def test_a_set_up_lasts_as_much_longer_as_nobody_could_be_told_where_to_go() -> 
     assert desk.match.note_unreachable([Seat(1)], 700, 1000) == [WakeAt(5700)]
 
 
+def test_a_bot_that_fills_the_server_and_hangs_up_gains_one_set_up_time_in_a_match() -> None:
+    """It hangs up 0.9 s after each question, sits down again, and so on: it never answers."""
+    desk = dealt(setup_ms=5000)
+    desk.hand()
+    while "default" not in kinds(desk.journal) and desk.now < 60_000:
+        desk.now += 900
+        desk.tick()
+        desk.match.await_room(Seat(0), desk.now)
+        desk.now += 100
+        desk.do(desk.match.note_no_room([Seat(0)], 100, desk.now))
+        desk.do(desk.match.note_return(Seat(0), desk.now))
+        desk.hand()
+    assert 5000 < desk.now <= 5000 + ALLOWED_MS + 1000
+
+
+def test_a_seat_that_never_finds_room_is_awaited_for_one_set_up_time() -> None:
+    desk = dealt(setup_ms=5000)
+    for now in range(1000, 60_000, 250):
+        desk.match.note_no_room([Seat(1)], 250, now)
+    desk.now = 60_000
+    assert desk.match.awaited_seats == {Seat(1)}
+    desk = Desk(setup_ms=5000)
+    desk.sit(0)
+    ends = [desk.match.note_no_room([Seat(1)], 250, now) for now in range(250, 60_000, 250)]
+    assert ends[-1] == [WakeAt(10_000)]
+
+
 def test_after_a_takeover_the_setup_time_starts_anew() -> None:
     desk = Desk(setup_ms=5000)
     desk.sit(0)

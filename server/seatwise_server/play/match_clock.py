@@ -115,6 +115,11 @@ class MatchClock:
         transport = self._transport
         return self._lag.broke_links() or (transport is not None and transport.broke_links(self.now))
 
+    @property
+    def is_short(self) -> bool:
+        """Whether a link that breaks now cannot be made again, because the process has no free connection."""
+        return self._lag.is_short
+
     def find_standstills(self, match: Match) -> list[Effect]:
         """Returns the entries of all that is not journaled yet. They come before the next command."""
         return [*self._stall_effects(match), *self._transport_effects(match)]
@@ -182,6 +187,8 @@ class EventLoopLag:
         """The end of the last stall, on the clock of the loop."""
         self.broke_at = -inf
         """The end of the last stall that breaks links."""
+        self.short_at = -inf
+        """When bots could not connect last, for want of connections."""
         self._stalls: deque[tuple[float, float]] = deque(maxlen=KEPT_STALLS)
         """The beginning and the end of each of the last stalls."""
         self._delays: deque[tuple[float, float]] = deque()
@@ -220,8 +227,13 @@ class EventLoopLag:
         return now - self.broke_at < LINK_LOSS_NOTICED_S
 
     def note_shortage(self) -> None:
-        """Notes that no bot can connect now, so that links which are lost count as lost by a stall."""
-        self.broke_at = self._loop.time()
+        """Notes that no bot can connect now."""
+        self.short_at = self._loop.time()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether no bot can connect now."""
+        return self._loop.time() - self.short_at < LINK_LOSS_NOTICED_S
 
     @property
     def longest_s(self) -> float:

@@ -97,6 +97,8 @@ class SeatUpdates:
         if self._clock.broke_links():
             self.match.await_return(Seat(seat), self._clock.now_ms)
         else:
+            if self._clock.is_short:
+                self.match.await_room(Seat(seat), self._clock.now_ms)
             self._start_clock_of_absent(seat)
 
     # Called by the table

@@ -170,7 +170,7 @@ class Table:
             self._add_own_command(lambda now: self.match.note_unreachable(seats, ms, now))
 
     def wait_for_absent(self, ms: int) -> None:
-        """Notes that in the last `ms` no bot could connect here. Those that are not connected have a set-up time to return."""
+        """Notes that in the last `ms` no bot could connect here. Those that are not connected are awaited, within bounds."""
         absent = [Seat(seat) for seat in self.updates.seats_without_link()]
         if absent and not self.is_closed and not self.match.is_over:
             self._add_own_command(lambda now: self.match.note_no_room(absent, ms, now))

@@ -27,6 +27,7 @@ from seatwise_server.pages import match_page, static_files
 from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
 from seatwise_server.pages.league_page import LeagueFigures, plan_league, schedule_rows
 from seatwise_server.pages.operator_pages import MOST_SESSIONS, SESSION_S, OperatorPages, OperatorSessions
+from seatwise_server.pages.page_responses import render_page
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.token_buckets import TokenBuckets
@@ -340,6 +341,16 @@ async def test_a_ladder_shows_what_can_be_told_apart(http_house: House) -> None:
         page = check_page(await http.get("/ladders/page"))
         assert "No result counts yet." in page.text
         assert "/rules/ugo" in check_page(await http.get("/")).links
+
+
+@pytest.mark.parametrize(
+    ("results", "told"), [(0, "No result counts yet."), (7, "The table of these results is being computed.")]
+)
+async def test_a_ladder_whose_first_table_is_not_there_yet_says_so(results: int, told: str) -> None:
+    ladder = ladder_pb2.Ladder(name="ladders/new", game="ugo", seats=2, results=results)
+    page = render_page("ladder.html.j2", ladder=ladder, results=0, standings=[], matches=[]).decode()
+    assert told in page
+    assert f"{results} results count" in page
 
 
 def standing(place: int, **more: Any) -> ladder_pb2.Standing:
