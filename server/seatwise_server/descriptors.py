@@ -18,7 +18,7 @@ OWN_DESCRIPTORS = 1_024
 
 ROOM_BEAT_S = 0.25
 """The time between two looks whether bots can connect."""
-HANG_UP_S = 0.2
+PORT_REFUSES_S = 0.2
 """A port that is full hangs up by then."""
 
 log = structlog.get_logger()
@@ -88,12 +88,12 @@ class ConnectionRoom:
 async def _is_full(host: str, port: int) -> bool:
     """Whether the port takes no connection, or hangs up on it at once."""
     try:
-        async with asyncio.timeout(HANG_UP_S):
+        async with asyncio.timeout(PORT_REFUSES_S):
             reader, writer = await asyncio.open_connection(host, port)
     except (OSError, TimeoutError):
         return True
     try:
-        async with asyncio.timeout(HANG_UP_S):
+        async with asyncio.timeout(PORT_REFUSES_S):
             return await reader.read(1) == b""
     except TimeoutError:
         return False
