@@ -1,6 +1,6 @@
 """What a request costs the server over HTTP and JSON, beside the same call over gRPC.
 
-python tests/bench/rest.py [--quick] [--all]
+python tests/bench/rest.py [--quick]
 """
 
 from __future__ import annotations
@@ -22,16 +22,9 @@ from google.protobuf.message import Message
 from processes import cpu_now_s
 from readers import store_matches
 from serving import serving
-from stored import BOTS, LADDER, LEAGUE, store_competitions
 from table import Row, at_most, show
 
-from seatwise.v1 import (
-    bot_service_pb2,
-    game_service_pb2,
-    ladder_service_pb2,
-    league_service_pb2,
-    match_service_pb2,
-)
+from seatwise.v1 import game_service_pb2, match_service_pb2
 
 STORED = 60
 PASSES = 3
@@ -52,23 +45,11 @@ class Pair:
     path: str
 
 
-BOT = BOTS[0]
 PAIRS = (
     Pair("a game", "GameService/GetGame", game_service_pb2.GetGameRequest(name="games/ugo"), "games/ugo"),
     Pair("a match", "MatchService/GetMatch", match_service_pb2.GetMatchRequest(name=MATCH), MATCH),
     Pair("a record", "MatchService/GetRecord", match_service_pb2.GetRecordRequest(name=MATCH), f"{MATCH}/record"),
     Pair("50 matches", "MatchService/ListMatches", match_service_pb2.ListMatchesRequest(), "matches"),
-    Pair("a bot", "BotService/GetBot", bot_service_pb2.GetBotRequest(name=BOT), BOT),
-    Pair("50 bots", "BotService/ListBots", bot_service_pb2.ListBotsRequest(), "bots"),
-    Pair("a ladder", "LadderService/GetLadder", ladder_service_pb2.GetLadderRequest(name=LADDER), LADDER),
-    Pair("ladders", "LadderService/ListLadders", ladder_service_pb2.ListLaddersRequest(), "ladders"),
-    Pair("50 standings of a ladder", "LadderService/ListStandings", ladder_service_pb2.ListStandingsRequest(ladder=LADDER), f"{LADDER}/standings"),
-    Pair("50 points of a history", "LadderService/ListStandingsHistory", ladder_service_pb2.ListStandingsHistoryRequest(ladder=LADDER), f"{LADDER}/standingsHistory"),
-    Pair("50 results of a ladder", "LadderService/ListLadderResults", ladder_service_pb2.ListLadderResultsRequest(ladder=LADDER), f"{LADDER}/results"),
-    Pair("a league", "LeagueService/GetLeague", league_service_pb2.GetLeagueRequest(name=LEAGUE), LEAGUE),
-    Pair("leagues", "LeagueService/ListLeagues", league_service_pb2.ListLeaguesRequest(), "leagues"),
-    Pair("the standings of a league", "LeagueService/ListLeagueStandings", league_service_pb2.ListLeagueStandingsRequest(league=LEAGUE), f"{LEAGUE}/standings"),
-    Pair("50 results of a league", "LeagueService/ListLeagueResults", league_service_pb2.ListLeagueResultsRequest(league=LEAGUE), f"{LEAGUE}/results"),
 )  # fmt: skip
 GET_BAR, LIST_BAR = 1.3, 1.6
 
@@ -138,7 +119,6 @@ def doors(data: Path | None) -> Iterator[Doors]:
     """A gateway with matches in its store."""
     with serving(data) as served:
         asyncio.run(store_matches(served.redis.url, STORED))
-        asyncio.run(store_competitions(served.redis.url, STORED))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -183,39 +163,20 @@ def costs(data: Path | None, *, quick: bool) -> dict[str, list[Costs]]:
 
 def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
     """For the table."""
-    found = costs(data, quick=quick)
-
-    def ratio(pair: Pair, part: Callable[[Costs], float]) -> float:
-        return statistics.median(part(each) / each.grpc for each in found[pair.name])
-
-    def row(what: str, pair: Pair, part: Callable[[Costs], float], bar: float) -> Row:
-        return at_most(
-            f"{what} {pair.name}: server CPU, times the call over gRPC", ratio(pair, part), bar, "x"
-        )
-
     return [
-        *(row("GET of", pair, lambda it: it.http, _bar_of(pair)) for pair in PAIRS),
+        at_most(
+            f"GET of {name}: server CPU, times the call over gRPC",
+            statistics.median(each.http / each.grpc for each in passes),
+            LIST_BAR if "50" in name else GET_BAR,
+            "x",
+        )
+        for name, passes in costs(data, quick=quick).items()
     ]
 
 
-def _bar_of(pair: Pair) -> float:
-    return LIST_BAR if "50" in pair.name else GET_BAR
-
-
-def main() -> None:
-    """Shows the rows, or every cost."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one pass")
-    parser.add_argument("--all", action="store_true", help="show every cost in microseconds")
     parser.add_argument("--data", type=Path, metavar="FOLDER")
     args = parser.parse_args()
-    if not args.all:
-        show(rows(quick=args.quick, data=args.data))
-        return
-    for name, passes in costs(args.data, quick=args.quick).items():
-        for it in passes:
-            print(f"{name}: gRPC {it.grpc:.0f}, HTTP {it.http:.0f} ({it.http / it.grpc:.2f}), ")
-
-
-if __name__ == "__main__":
-    main()
+    show(rows(quick=args.quick, data=args.data))
