@@ -19,7 +19,9 @@ import structlog
 from structlog.contextvars import bind_contextvars
 
 from seatwise.child_process import lower_priority, told_lines
-from seatwise.cli.decks import use_deck_files
+from seatwise.cli.arguments import use_deck_files
+from seatwise.defaults import USAGE
+from seatwise.errors import UsageError
 from seatwise.kits import REFUSED_GAMES
 from seatwise.kits.hosted.installed_games import forbid_game_code, load_installed_games
 from seatwise.output import AnswerOutput
@@ -67,6 +69,9 @@ def explain_failure(serve: Callable[[], None]) -> int:
     except MemoryLimitPassed as error:
         print(f"seatwise serve: {error}; start it again, its matches wait", file=sys.stderr)
         return START_AGAIN
+    except UsageError as error:
+        print(f"seatwise serve: {error}", file=sys.stderr)
+        return USAGE
     except (EmbeddedRedisError, StartFailed, StoreError, StoreLost, PortBusy, TlsError, ValueError) as error:
         print(f"seatwise serve: {error}", file=sys.stderr)
         return 1

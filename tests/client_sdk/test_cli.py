@@ -13,7 +13,7 @@ import pytest
 
 from seatwise import cli, standings
 from seatwise.cli import main
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import Command
 from seatwise.errors import UnavailableError
 
 BOTS = """

@@ -13,9 +13,9 @@ import pytest
 
 import seatwise
 from seatwise.cli import main
+from seatwise.cli.new import LANGUAGES
 from seatwise.codec.json_values import view_to_json
 from seatwise.kits.ugo.codec import CODEC as UGO_CODEC
-from seatwise.new_bot import LANGUAGES
 from seatwise.ugo import Card, View
 
 MAKE_S = 100.0

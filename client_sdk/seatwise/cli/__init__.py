@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.metadata import EntryPoint
 
-    from seatwise.cli.command import Command
+    from seatwise.cli.arguments import Command
     from seatwise.errors import SeatwiseError
 
 SDK_COMMANDS = (

@@ -1,8 +1,4 @@
-"""The types of arguments, for all commands. Each one says what is wrong with a text that it refuses.
-
-A file that a command reads is an `InputFile`, and one that it writes is an `OutputFile`. Before a command runs,
-`refuse_overwriting` compares them, so that no output takes the place of an input.
-"""
+"""Commands, and the options that they share."""
 
 from __future__ import annotations
 
@@ -13,10 +9,50 @@ import socket
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from stat import S_ISREG
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seatwise.link.security import SecurityOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. Its module imports what it needs only when it runs."""
+
+    name: str
+    """The name, as typed after `seatwise`."""
+
+    help: str
+    """The help text, one line."""
+
+    configure: Callable[[ArgumentParser], None]
+    """Add the arguments to the parser."""
+
+    run: Callable[[Namespace], int]
+    """Run the command, and return the exit code: 0 success, 1 failure, 2 wrong usage."""
+
+    mixes_options: bool = False
+    """Whether options may come between the other arguments, as in FILE --hint MATCH."""
+
+    shows_answers: bool = False
+    """Whether it shows what a server answers. Such a server may be newer, broken or hostile."""
+
+
+def program_name() -> str:
+    """Return `seatwise` as it can be typed here: after `make demo` it is not on the PATH."""
+    from shlex import quote
+    from shutil import which
+
+    own = Path(sys.argv[0])
+    return "seatwise" if own.name != "seatwise" or which("seatwise") else quote(str(own))
+
 
 LAST_PORT = 65535
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -230,3 +266,60 @@ def name_parser(collection: str) -> Callable[[str], str]:
 
 def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 12
+
+
+def add_security_arguments(parser: ArgumentParser) -> None:
+    """Adds the arguments."""
+    group = parser.add_argument_group("encryption")
+    group.add_argument(
+        "--insecure", action="store_true", default=None,
+        help="let the token travel in clear to another machine (default: $SEATWISE_INSECURE)",
+    )  # fmt: skip
+    group.add_argument(
+        "--tls-pin", action="append", metavar="PIN",
+        help="fingerprint of the server's key, as `seatwise serve` prints it; may be repeated (default: $SEATWISE_TLS_PIN)",
+    )  # fmt: skip
+    group.add_argument(
+        "--tls-ca",
+        type=InputFile,
+        metavar="FILE",
+        help="the CAs to trust, as PEM (default: $SEATWISE_TLS_CA, or the public ones)",
+    )
+    group.add_argument(
+        "--tls-cert",
+        type=InputFile,
+        metavar="FILE",
+        help="a client certificate, as PEM (default: $SEATWISE_TLS_CERT)",
+    )
+    group.add_argument(
+        "--tls-key", type=InputFile, metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)"
+    )
+
+
+def security_of(args: Namespace) -> SecurityOptions:
+    """Return the options of the encryption that the command line has."""
+    return {
+        "insecure": args.insecure,
+        "tls_pin": args.tls_pin,
+        "tls_ca": args.tls_ca,
+        "tls_cert": args.tls_cert,
+        "tls_key": args.tls_key,
+    }
+
+
+def add_deck_argument(parser: ArgumentParser) -> None:
+    """Add the argument `deck`, a list."""
+    from seatwise.cli.arguments import InputFile
+
+    parser.add_argument(
+        "--deck", action="append", default=[], type=InputFile, metavar="FILE",
+        help="file with your own deck, for a game with decks; may be repeated. A match uses the deck that its option `deck` names",
+    )  # fmt: skip
+
+
+def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
+    """See `seatwise.kits.use_deck_files`. Without files and a default no game is loaded."""
+    if files or default_deck:
+        from seatwise import kits
+
+        kits.use_deck_files(files, default_deck)

@@ -14,9 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from seatwise.cli.arguments import parse_bot, parse_output
-from seatwise.cli.command import Command
-from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.cli.arguments import Command, add_security_arguments, parse_bot, parse_output, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.output import AnswerOutput, answering
 

@@ -10,8 +10,7 @@ from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from seatwise.cli.arguments import parse_count
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import Command, parse_count
 
 if TYPE_CHECKING:
     from seatwise.testing import GameReport

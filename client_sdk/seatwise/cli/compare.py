@@ -10,9 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from seatwise.cli import decks
-from seatwise.cli.arguments import parse_count, parse_game_option, parse_span
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import (
+    Command,
+    add_deck_argument,
+    parse_count,
+    parse_game_option,
+    parse_span,
+    use_deck_files,
+)
 from seatwise.errors import UsageError
 from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 
@@ -64,7 +69,7 @@ def configure(parser: ArgumentParser) -> None:
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
-    decks.add_to(parser)
+    add_deck_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -105,7 +110,7 @@ def _make_plan(arguments: Namespace) -> BlockPlan:
 
     bots = (arguments.old, arguments.new, *arguments.against)
     find_kit(arguments.game)
-    decks.use_deck_files(arguments.deck)
+    use_deck_files(arguments.deck)
     if len(arguments.against) > 3:
         raise UsageError("--against: a match has at most four seats, so there may be three opponents")
     for bot in bots:

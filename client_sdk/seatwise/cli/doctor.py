@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from seatwise.cli.arguments import InputFile, parse_count, parse_output, parse_span
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import Command, InputFile, parse_count, parse_output, parse_span
 from seatwise.errors import UsageError, first_error
 from seatwise.output import import_rich
 

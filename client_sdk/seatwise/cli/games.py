@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import Command
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -9,8 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seatwise.cli.command import Command
-from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.cli.arguments import Command, add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
 if TYPE_CHECKING:

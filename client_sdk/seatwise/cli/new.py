@@ -2,11 +2,141 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
+from typing import Final
 
-from seatwise.cli.command import Command
-from seatwise.new_bot import LANGUAGES
+from seatwise.cli.arguments import Command
+from seatwise.errors import UsageError
+from seatwise.kits import DEFAULT_GAME, find_kit
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_TEMPLATES: Final = _PACKAGE / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class StarterCommands:
+    """The commands of a starter in another language."""
+
+    build: str
+    test: str
+    run: str
+
+
+STARTERS: Final = {
+    "node": StarterCommands("@node --check main.mjs", "node --test", "node main.mjs"),
+    "go": StarterCommands("buf generate && go build -o starter .", "go test ./...", "./starter"),
+    "rust": StarterCommands("cargo build --release", "cargo test --release", "target/release/starter"),
+}
+"""The languages that have a starter in docs/starters/, with their commands."""
+
+LANGUAGES: Final = ("python", *STARTERS)
+
+
+def write_bot(folder: Path, game: str, language: str) -> list[Path]:
+    """Write a new bot.
+
+    Args:
+        folder: The folder to make. Its name becomes that of the class.
+        game: The game, "ugo" or "ubongo".
+        language: One of `LANGUAGES`.
+
+    Returns:
+        The files, in the order of their names.
+
+    Raises:
+        UsageError: The folder is there and not empty, its name gives no class name, or there is no template.
+    """
+    class_name = _name_class(folder.name)
+    find_kit(game)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is there already: choose another name, or remove it")
+    write = _find_writer(game, language, class_name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder)
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _name_class(name: str) -> str:
+    words = re.findall(r"[A-Za-z0-9]+", name)
+    found = "".join(word[0].upper() + word[1:] for word in words)
+    if not found or found[0].isdigit():
+        raise UsageError(f"{name!r} gives no name of a class: begin it with a letter, as in my-bot")
+    return found
+
+
+def _find_writer(game: str, language: str, class_name: str) -> Callable[[Path], None]:
+    if language == "python":
+        if not (_TEMPLATES / game).is_dir():
+            raise UsageError(f"there is no template for {game}; copy the bot of its package")
+        return lambda folder: _write_python(folder, game, class_name)
+    if language not in STARTERS:
+        raise UsageError(f"{language}: there are templates in {', '.join(LANGUAGES)}")
+    if game != DEFAULT_GAME:
+        raise UsageError(
+            f"the starter in {language} plays {DEFAULT_GAME}; for {game} use --language python, or read docs/protocol.md"
+        )
+    return lambda folder: _copy_starter(folder, language)
+
+
+def _write_python(folder: Path, game: str, class_name: str) -> None:
+    for name in ("bot.py", "test_bot.py"):
+        text = (_TEMPLATES / game / f"{name}.txt").read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace("{class_name}", class_name), encoding="utf-8")
+    python = quote(sys.executable)
+    _write_makefile(
+        folder, "Makefile", game=game, class_name=class_name, python=python, seatwise=f"{python} -m seatwise"
+    )
+
+
+def _write_makefile(folder: Path, template: str, **values: str) -> None:
+    text = (_TEMPLATES / f"{template}.txt").read_text(encoding="utf-8")
+    (folder / "Makefile").write_text(text.format(**values), encoding="utf-8")
+
+
+def _copy_starter(folder: Path, language: str) -> None:
+    """Copy a starter, and the protos beside it if it makes its client from them."""
+    starters, protos = _find_sources()
+    source = starters / language
+    wanted = [
+        path for path in source.rglob("*") if path.is_file() and not _is_built(path.relative_to(source))
+    ]
+    needs_protos = False
+    for path in wanted:
+        text = path.read_text(encoding="utf-8")
+        needs_protos |= "../../../proto" in text and path.suffix != ".md"
+        target = folder / path.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text.replace("../../../proto", "proto"), encoding="utf-8")
+    if needs_protos:
+        shutil.copytree(protos / "seatwise", folder / "proto" / "seatwise")
+    commands = STARTERS[language]
+    _write_makefile(folder, "Makefile.starter", build=commands.build, test=commands.test, run=commands.run)
+
+
+def _is_built(path: Path) -> bool:
+    return path.parts[0] in {"gen", "target", "node_modules", "starter", "Cargo.lock"}
+
+
+def _find_sources() -> tuple[Path, Path]:
+    """Return the folders of the starters and of the protos: in the installed package, or in a clone."""
+    clone = _PACKAGE.parents[1]
+    for starters, protos in (
+        (_PACKAGE / "starters", _PACKAGE / "proto"),
+        (clone / "docs" / "starters", clone / "proto"),
+    ):
+        if starters.is_dir():
+            return starters, protos
+    raise UsageError("this installation has no starters: copy one from docs/starters of the repository")
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -26,7 +156,7 @@ def run(arguments: Namespace) -> int:
     """Write the bot, and say what to do with it."""
     from json import dumps
 
-    from seatwise.new_bot import write_bot
+    from seatwise.cli.new import write_bot
 
     folder = Path(arguments.name)
     files = write_bot(folder, arguments.game, arguments.language)

@@ -9,10 +9,19 @@ from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from seatwise.cli import decks
-from seatwise.cli.arguments import InputFile, parse_bot, parse_count, parse_game_option, parse_output
-from seatwise.cli.command import Command, program_name
-from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.cli.arguments import (
+    Command,
+    InputFile,
+    add_deck_argument,
+    add_security_arguments,
+    parse_bot,
+    parse_count,
+    parse_game_option,
+    parse_output,
+    program_name,
+    security_of,
+    use_deck_files,
+)
 from seatwise.defaults import ADDRESS, INTERRUPTED, TOKEN_VARIABLE
 from seatwise.errors import UsageError
 from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
@@ -58,7 +67,7 @@ def configure(parser: ArgumentParser) -> None:
         help="in a race, charge a bot for what it does, or for the real time that it takes (default: %(default)s)",
     )  # fmt: skip
     _add_recorded(parser)
-    decks.add_to(parser)
+    add_deck_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
@@ -124,7 +133,7 @@ def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
     from seatwise.local.matches import name_entrants, play
     from seatwise.standings import Results
 
-    decks.use_deck_files(arguments.deck)
+    use_deck_files(arguments.deck)
     deal = _find_deal(arguments)
     played: list[PlayedMatch] = []
     is_interrupted = False

@@ -6,9 +6,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from seatwise.cli import decks
-from seatwise.cli.arguments import InputFile, parse_count_or_zero, parse_output
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import (
+    Command,
+    InputFile,
+    add_deck_argument,
+    parse_count_or_zero,
+    parse_output,
+    use_deck_files,
+)
 
 if TYPE_CHECKING:
     from seatwise.replay import MatchReplay, Viewpoint
@@ -42,7 +47,7 @@ def configure(parser: ArgumentParser) -> None:
         help="write the match as a page to this file, and show nothing",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the positions as JSON")
-    decks.add_to(parser)
+    add_deck_argument(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -50,7 +55,7 @@ def run(arguments: Namespace) -> int:
     from seatwise.replay import ALL_OPEN, read_replay
     from seatwise.replay.record_files import find_record
 
-    decks.use_deck_files(arguments.deck)
+    use_deck_files(arguments.deck)
     line = find_record(arguments.file, arguments.match)
     open_replay = read_replay(line)
     viewpoint = _find_seat(open_replay, arguments.seat) if arguments.seat else ALL_OPEN

@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from seatwise.cli import decks
-from seatwise.cli.command import Command
-from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.cli.arguments import (
+    Command,
+    add_deck_argument,
+    add_security_arguments,
+    security_of,
+    use_deck_files,
+)
 from seatwise.defaults import FAILED, USAGE
 
 if TYPE_CHECKING:
@@ -65,7 +69,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="N",
         help="verify records in so many processes, or `auto` for one on each core (default: %(default)s)",
     )
-    decks.add_to(parser)
+    add_deck_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_security_arguments(parser)
 
@@ -74,7 +78,7 @@ def run(arguments: Namespace) -> int:
     """Checks all, and prints what is wrong; 1 if anything is, and 2 if a record cannot be checked here."""
     import seatwise.kits  # noqa: F401  # adds the games from outside to those that verification knows
 
-    decks.use_deck_files(arguments.deck)
+    use_deck_files(arguments.deck)
     if _is_season(arguments.file):
         return _run_season(arguments)
     if _is_audit_log(arguments.file):

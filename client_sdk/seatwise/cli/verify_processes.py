@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from seatwise.cli import decks
+from seatwise.cli.arguments import use_deck_files
 from seatwise.errors import UsageError
 from seatwise_referee.verify import Verdict, verify_line
 
@@ -61,7 +61,7 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def _start_worker(deck_files: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its processes
-    decks.use_deck_files(deck_files)
+    use_deck_files(deck_files)
 
 
 def _verify_batch(lines: Sequence[bytes]) -> list[Verdict]:

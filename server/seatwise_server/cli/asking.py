@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.cli.arguments import add_security_arguments, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import ServerFailedError, UnavailableError, UsageError, from_rpc

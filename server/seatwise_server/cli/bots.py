@@ -10,8 +10,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.async_client import BOT_KINDS
-from seatwise.cli.command import Command
-from seatwise.cli.security import security_of
+from seatwise.cli.arguments import Command, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.client import Client
 from seatwise.defaults import TOKEN_VARIABLE

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from seatwise.cli.security import security_of
+from seatwise.cli.arguments import security_of
 from seatwise.client import Client
 from seatwise.errors import RefusedError, SeatwiseError, clean_text
 from seatwise.v1 import admin_service_pb2 as pb

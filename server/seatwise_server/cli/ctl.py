@@ -14,8 +14,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from seatwise.cli import arguments
-from seatwise.cli.command import Command
-from seatwise.cli.security import add_security_arguments
+from seatwise.cli.arguments import Command, add_security_arguments
 from seatwise.defaults import ADDRESS
 from seatwise.errors import EncryptionError, from_rpc
 from seatwise.link.dialing import explain_failure, open_blocking_channel

@@ -22,7 +22,7 @@ from google.protobuf.json_format import MessageToDict
 
 from seatwise.child_process import open_child
 from seatwise.cli import arguments
-from seatwise.cli.command import Command, program_name
+from seatwise.cli.arguments import Command, program_name
 from seatwise.client import Client
 from seatwise.errors import SeatwiseError, UsageError
 from seatwise.kits import DEFAULT_GAME, KITS, OWN_KITS

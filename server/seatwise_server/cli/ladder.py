@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from seatwise.cli import arguments
-from seatwise.cli.command import Command
+from seatwise.cli.arguments import Command
 from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, time_control_pb2
 from seatwise.v1 import ladder_service_pb2 as pb

@@ -9,10 +9,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seatwise.cli import decks
-from seatwise.cli.arguments import InputFile, output_folder_parser, parse_count
-from seatwise.cli.command import Command
-from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.cli.arguments import (
+    Command,
+    InputFile,
+    add_deck_argument,
+    add_security_arguments,
+    output_folder_parser,
+    parse_count,
+    security_of,
+    use_deck_files,
+)
 from seatwise.defaults import FAILED, INTERRUPTED, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -115,7 +121,7 @@ def _add_results(parser: ArgumentParser) -> None:
 
 
 def _add_table(parser: ArgumentParser) -> None:
-    decks.add_to(parser)
+    add_deck_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
 
@@ -132,7 +138,7 @@ def _run_league(args: Namespace) -> int:
     from seatwise_server.league.league_file import read_league
     from seatwise_server.league.progress import show_progress
 
-    decks.use_deck_files(args.deck)
+    use_deck_files(args.deck)
     league = read_league(Path(args.file))
     try:
         with show_progress(is_quiet=args.json) as screen:
@@ -168,7 +174,7 @@ def _print_pace(played: SeasonRun) -> None:
 
 
 def _report_season(args: Namespace) -> int:
-    decks.use_deck_files(args.deck)
+    use_deck_files(args.deck)
     _publish_season(args)
     return 0
 

@@ -12,8 +12,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli import arguments
-from seatwise.cli.command import Command
-from seatwise.cli.security import security_of
+from seatwise.cli.arguments import Command, security_of
 from seatwise.cli.tokens import own_bots, token_at
 from seatwise.client import Client
 from seatwise.codec.json_values import unwrap_json_values

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from seatwise.cli.command import Command, program_name
+from seatwise.cli.arguments import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, WS_PORT, find_data_folder
 from seatwise.link.endpoint import is_local_address
 from seatwise_server.background_tasks import has_uvloop, run_in_loop
