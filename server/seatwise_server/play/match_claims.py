@@ -26,7 +26,7 @@ from seatwise_referee.match import Match, replay_match
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.background_tasks import gather_limited
-from seatwise_server.game_choice import GameChoice, GameKind, kind_of_game
+from seatwise_server.game_choice import GameKind
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.step_marker import GAME_FAULT_MARK, STEP_MARKER
@@ -71,15 +71,6 @@ class UnownedMatch(NamedTuple):
     """The stored facts, if they were read with the fence."""
 
 
-class NotPlayedHere(Exception):
-    """The match is of a game that other referees play; an older version has put its job into the wrong stream."""
-
-    def __init__(self, game: str, played: GameChoice) -> None:
-        super().__init__(f"it is {game}, and this referee plays games of the kind {played.value!r}")
-        self.kind = kind_of_game(game)
-        """The kind that its job should have."""
-
-
 class UnknownFormat(Exception):
     """The match was written by another version; a referee of that version must have it."""
 
@@ -113,12 +104,11 @@ class MatchClaims:
     store: Store
     flusher: Flusher
     delivery: Delivery
-    games: GameChoice = GameChoice.ALL
 
     async def claim_match(self, unowned: UnownedMatch) -> OwnedMatch | None:
         """Claims the match; returns None if another owner has it, or if it is over or unknown.
 
-        Raises UnknownFormat or NotPlayedHere without changing anything.
+        Raises UnknownFormat without changing anything.
         """
         job = unowned.job
         meta = unowned.meta or await self.store.matches.get_meta(job.match)
@@ -126,7 +116,6 @@ class MatchClaims:
             log.warning("job_without_match_finished", match=job.match)
             await self.store.jobs.finish_job(job.job_id)
             return None
-        self._require_played_here(meta)
         setup = _parse_setup(meta)
         claimed = await self._set_fence(setup, unowned)
         if claimed is None:
@@ -137,11 +126,6 @@ class MatchClaims:
         owned = self._replay(setup, epoch, journal, _void_reason(meta.fields.get("abort"), is_poisoned))
         is_seating = meta.state == MatchState.SEATING
         return replace(owned, is_queued=bool(meta.waited_since), is_listed_as_seating=is_seating)
-
-    def _require_played_here(self, meta: MatchMeta) -> None:
-        game = json.loads(meta.fields["setup"]).get("game", "")
-        if not self.games.includes(game):
-            raise NotPlayedHere(game, self.games)
 
     async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> tuple[int, list[bytes]] | None:
         """Returns the new epoch and the entries; None if the match is another owner's, or over."""

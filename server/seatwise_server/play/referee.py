@@ -16,7 +16,7 @@ from seatwise_server.play.allowance import DistanceMeters
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inbound import InboundItems
 from seatwise_server.play.lease import STORE_RETRY_S, Lease, MatchOwnership
-from seatwise_server.play.match_claims import MatchClaims, NotPlayedHere, UnknownFormat, UnownedMatch
+from seatwise_server.play.match_claims import MatchClaims, UnknownFormat, UnownedMatch
 from seatwise_server.play.match_clock import EventLoopLag, TransportLag
 from seatwise_server.play.open_tables import ANSWER_S, OpenTables
 from seatwise_server.play.play_stream import PlayStreams
@@ -74,7 +74,7 @@ class Referee:
         self._opening: set[str] = set()
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Matches of another version, whose jobs are about to be given back."""
-        self._claims = MatchClaims(place.name, store, flusher, delivery, place.games)
+        self._claims = MatchClaims(place.name, store, flusher, delivery)
         self._offers = SeatOffers(place.name, place.address, place.ws_address, store, flusher)
         self.open_tables = OpenTables(
             self._claims, self._offers, self.lease, lag, self.transport_lag, self.streams
@@ -144,9 +144,6 @@ class Referee:
         except UnknownFormat as unknown:
             log.warning("match_of_another_version", match=match, why=str(unknown))
             self._leave_to_others(unowned.job, self._offers.give_back_later(unowned.job))
-        except NotPlayedHere as other:
-            log.debug("job_of_other_games", match=match, why=str(other))
-            self._leave_to_others(unowned.job, self._offers.give_back(unowned.job, other.kind))
         finally:
             self._opening.discard(match)
 

@@ -13,7 +13,6 @@ from seatwise_referee.ending import MatchState, VoidReason
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
 from seatwise_server.background_tasks import BackgroundTasks
-from seatwise_server.game_choice import GameKind
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.match_claims import UnownedMatch
 from seatwise_server.play.no_shows import find_missed_seats, note_no_shows
@@ -156,13 +155,13 @@ class SeatOffers:
         await asyncio.sleep(random.uniform(GIVE_BACK_S / 2, GIVE_BACK_S))
         await self.give_back(job)
 
-    async def give_back(self, job: Job, new_kind: GameKind | None = None) -> None:
+    async def give_back(self, job: Job) -> None:
         """Puts the job back for other referees. It retries, because no other process would notice that the job
         was dropped here.
         """
         while True:
             with suppress(StoreUnavailable):
-                await self.store.jobs.give_back(job.job_id, new_kind)
+                await self.store.jobs.give_back(job.job_id)
                 return
             await asyncio.sleep(STORE_RETRY_S)
 

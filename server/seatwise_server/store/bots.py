@@ -38,7 +38,7 @@ _WAS_DELETED = 3
 _WAS_SHUT_OUT = 3
 
 SCOPES_OF_REGISTRATION = frozenset({"attend", "play"})
-"""The scopes of the token that a bot gets when it is registered, and of the tokens of older versions."""
+"""The scopes of the token that a bot gets when it is registered."""
 
 SCOPES_OF_INVITES = frozenset({"join"})
 

@@ -179,15 +179,11 @@ class Jobs:
             )
         )
 
-    async def give_back(self, job_id: str, new_kind: GameKind | None = None) -> bool:
-        """Puts the job back for other referees, because its consumer cannot do it. Returns False if it is done.
-
-        `new_kind` corrects a job that an older version has put into the wrong stream.
-        """
+    async def give_back(self, job_id: str) -> bool:
+        """Puts the job back for other referees, because its consumer cannot do it. Returns False if it is done."""
         kind, at = _split_id(job_id)
-        to = new_kind or kind
-        named = [_STREAMS[kind], keys.JOB_MARKERS, _STREAMS[to]]
-        return bool(await scripts.run_script(self._client, "job_return", named, GROUP, at, _PREFIXES[to]))
+        named = [_STREAMS[kind], keys.JOB_MARKERS]
+        return bool(await scripts.run_script(self._client, "job_return", named, GROUP, at, _PREFIXES[kind]))
 
     async def finish_job(self, job_id: str) -> bool:
         """Finishes the job for good; returns False if it was finished before."""

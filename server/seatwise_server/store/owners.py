@@ -260,7 +260,7 @@ class OwnerMatches:
     async def close_leftovers(self, owner: str) -> int:
         """Counts no more the matches of the owner that are over, or were never created; returns how many these were.
 
-        There are some if a bot was deleted while it played, or if a process of an older version ended the match.
+        There are some if a bot was deleted while it played.
         Void matches and those that were never created do not count in 24 hours either.
         """
         matches = await self._read_old(owner)

@@ -336,9 +336,7 @@ class NoShows:
         return int(await scripts.run_script(self._client, "seat_told", named, LATE_MS, *names))
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
-        """Returns what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note, which
-        an older version has reserved.
-        """
+        """Returns what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note."""
         commands = [
             ("HGET", key, f"{match}/{seat}")
             for bot, seat in seats
@@ -352,7 +350,7 @@ class NoShows:
 
     async def read_who_knew(self, match: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
         """Returns for each bot whether it knew of its seat of a ladder: it has left by itself, or it was told in time and a
-        lobby still renews its attendance. Of a seat without a note, which an older version has reserved, it knew.
+        lobby still renews its attendance. Of a seat without a note it knew.
         """
         commands = [
             command

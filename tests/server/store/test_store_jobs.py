@@ -154,15 +154,6 @@ async def test_a_job_of_a_game_from_outside_is_moved_given_back_and_finished(sto
     assert not await store.jobs.is_open(foreign.match)
 
 
-async def test_a_job_in_the_stream_of_the_wrong_kind_is_put_into_the_right_one(store: Store) -> None:
-    [job] = await push(store, 1)
-    await store.jobs.take_jobs("a", 1, 100, OWN)
-    assert await store.jobs.give_back(job.job_id, GameKind.HOSTED)
-    assert await store.jobs.take_jobs("a", 1, 1, OWN) == []
-    [moved] = await store.jobs.take_jobs("b", 1, 100, HOSTED)
-    assert (moved.match, await store.jobs.push_job(job.match)) == (job.match, moved.job_id)
-
-
 async def test_a_referee_of_all_games_takes_no_more_than_it_asks_for(store: Store) -> None:
     jobs = {
         await store.jobs.push_job(f"matches/{kind}-{number}", kind=kind)

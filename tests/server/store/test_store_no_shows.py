@@ -131,15 +131,6 @@ async def test_the_end_of_a_match_frees_what_nobody_noted(store: Store, bot: str
     assert await store.client.call("EXISTS", keys.bot_untaken(bot)) == 0
 
 
-async def test_a_seat_that_a_process_of_an_older_version_has_freed_is_not_untaken(
-    store: Store, bot: str
-) -> None:
-    await offer(store, bot, 1)
-    await store.client.call("SREM", keys.bot_seats(bot), "matches/1/0")
-    assert await room(store, bot) == 1
-    assert await reserve(store, bot, 2) is Reservation.RESERVED
-
-
 async def test_ladders_and_matches_by_name_ask_for_no_trial(store: Store) -> None:
     await store.attendances.write_attendance(
         BOT, Attendance("lobby", "one", 9, (QUEUE, "ladders/main")), LEASE_MS

@@ -16,16 +16,11 @@ if ARGV[2] == '1' then
   local found = redis.call('HMGET', KEYS[4], 'off_until_ms', 'taken')
   if tonumber(found[1] or 0) > now then return 6 end
   local most_untaken = 1 + tonumber(found[2] or 0)
-  if redis.call('HLEN', KEYS[3]) >= most_untaken then
-    for _, seat in ipairs(redis.call('HKEYS', KEYS[3])) do -- an older version does not note here that it frees a seat
-      if redis.call('SISMEMBER', KEYS[1], seat) == 0 then redis.call('HDEL', KEYS[3], seat) end
-    end
-    if redis.call('HLEN', KEYS[3]) >= most_untaken then return 6 end
-  end
+  if redis.call('HLEN', KEYS[3]) >= most_untaken then return 6 end
   redis.call('HSET', KEYS[3], ARGV[1], 'reserved 0')
 else
   redis.call('HSET', KEYS[5], ARGV[1], 'reserved 0')
-  redis.call('PEXPIRE', KEYS[5], 86400000) -- an older version frees a seat and leaves its note; a set-up is shorter by far
+  redis.call('PEXPIRE', KEYS[5], 86400000)
 end
 redis.call('SADD', KEYS[1], ARGV[1])
 return 1

@@ -10,10 +10,6 @@ if ARGV[2] == '1' and room > 0 then
   local form = redis.call('HMGET', KEYS[4], 'off_until_ms', 'taken')
   local time = redis.call('TIME')
   if tonumber(form[1] or 0) > time[1] * 1000 + math.floor(time[2] / 1000) then return -2 end
-  local untaken = 0
-  for _, seat in ipairs(redis.call('HKEYS', KEYS[3])) do
-    untaken = untaken + redis.call('SISMEMBER', KEYS[1], seat)
-  end
-  room = math.min(room, 1 + tonumber(form[2] or 0) - untaken)
+  room = math.min(room, 1 + tonumber(form[2] or 0) - redis.call('HLEN', KEYS[3]))
 end
 return math.max(0, room)
