@@ -14,8 +14,9 @@ from typing import Any
 from seatwise.errors import UnavailableError
 from seatwise.link.rest_wire import HttpConnection, RestWire
 from seatwise.link.security import Security
+from seatwise_server.limits import BOT_HTTP_STREAMS
 from seatwise_server.rest.bot_relay import BotRelays, add_bot_endpoints
-from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
+from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app
 from seatwise_server.rest.routes import UrlTree
@@ -173,7 +174,7 @@ class HttpProcess:
         self.new_strength_client = None
         find_referee = LivingReferee(Store.of(new_client(URL))).find_address
         self.relays = BotRelays(lambda token: Wire(exchange, loop, lobby, token), find_referee)
-        self._streams = EventStreams(MOST_BOT_STREAMS_OF_ADDRESS)
+        self._streams = EventStreams(BOT_HTTP_STREAMS)
         loop.listen = self.listener.listen
         self._main = loop.create_task(self._serve())
 

@@ -19,6 +19,7 @@ from seatwise.replay import Frame, MatchReplay, OpenedHands, build_replay
 from seatwise.replay.frame_builder import short_names
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.game_choice import is_hosted_game
+from seatwise_server.limits import PAGE_SPECTATORS, Places
 from seatwise_server.pages.page_responses import (
     PageCalls,
     address_of,
@@ -37,7 +38,6 @@ from seatwise_server.rest.http_call import (
     is_unchanged,
     unchanged_response,
 )
-from seatwise_server.services.stream_quota import StreamQuota
 from seatwise_server.streams import SharedStream
 
 # Writes the positions that a spectator may see in the form of a replay.
@@ -193,9 +193,6 @@ def _to_json(value: Any) -> bytes:
 
 # A match as it is played, as steps for the viewer: the positions that a spectator may see, in the same form as a replay.
 
-MOST_PAGE_SPECTATORS = 4_000
-"""The most pages of this process that follow live matches at a time. They share one call of `WatchMatch` for each match, so
-its own limit does not count them."""
 POSITION_S = 2.0
 """How long a page waits for the position of a match."""
 WATCH = "MatchService/WatchMatch"
@@ -208,7 +205,7 @@ class LiveFrames:
         self._calls = calls
         self._streams = streams
         self._matches: dict[str, LiveSteps] = {}
-        self._quota = StreamQuota(MOST_PAGE_SPECTATORS, "watch matches")
+        self._quota = Places(PAGE_SPECTATORS)
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Returns the stream, which is refused where `WatchMatch` is refused."""
@@ -245,7 +242,7 @@ class LiveFrames:
         return ""
 
     async def _follow_news(self, name: str) -> AsyncGenerator[bytes, None]:
-        with self._quota.reserve_stream():
+        with self._quota.reserve_place():
             async with self._steps_of(name) as steps:
                 async for news in steps.follow_news():
                     yield news

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import admin_service_pb2, match_pb2
+from seatwise_server.limits import LOGINS_PER_MINUTE, TokenBuckets
 from seatwise_server.pages.page_responses import (
     PageCalls,
     check_own_page,
@@ -25,7 +26,6 @@ from seatwise_server.pages.page_responses import (
 )
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.read_budget import network_of
-from seatwise_server.token_buckets import TokenBuckets
 
 # Sessions of operators in a browser: short, kept in memory, and named by a cookie that no other page can send.
 
@@ -89,8 +89,6 @@ def _digest(value: str) -> str:
 
 
 LISTED_TABLES = 100
-LOGINS_PER_MINUTE = 20
-"""Tries to log in that one address may make in a minute: nobody tries out tokens here."""
 _SIGNS_OF_PROXIES = frozenset(
     {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
 )

@@ -17,18 +17,16 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.mixed_move import MOST_MIXED_CHOICES, MixedMove
 from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.limits import LOOKUPS_PER_SECOND, TokenBuckets
 from seatwise_server.play import play_messages
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.token_buckets import TokenBuckets
 
 LONGEST_REQUEST_ID = 64
 """The most characters of a `request_id`, in an item of a stream as in a unary request."""
 MOST_LOOKUPS = 64
 """The most lookups in the store that one stream may have open. After a restart a bot asks about all its seats at once."""
-LOOKUPS_PER_SECOND = 100.0
-"""Lookups of one bot in a second, over all its streams. 9,000 of them slow all matches of the process five times down."""
 LOOKUPS_AT_ONCE = 600.0
 """Lookups that a bot has not used for a while, and so may have at once: it asks again for the seats that were TOO_MANY."""
 FIRST_GAME_FIELD = 16

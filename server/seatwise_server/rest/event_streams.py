@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.counts import COUNTS
 from seatwise_server.json_writer import write_json
+from seatwise_server.limits import HTTP_STREAMS, PlaceLimit, Places
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_call import accepted_type, call_log_of, write_error
 
@@ -24,11 +24,6 @@ Items: TypeAlias = AsyncGenerator[Any, None]
 
 HEARTBEAT_S = 15.0
 """After so long without an item the stream sends a sign of life: proxies close silent connections."""
-MOST_STREAMS_OF_ADDRESS = 32
-"""A browser opens six connections to a host at most."""
-MOST_BOT_STREAMS_OF_ADDRESS = 200
-"""A bot has two of them, and a machine may run many bots."""
-MOST_HTTP_STREAMS = 4_000
 MOST_ENCODED_ITEMS = 512
 """Items that are kept as JSON: all spectators of a match are sent the same ones."""
 
@@ -78,9 +73,8 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 class EventStreams:
     """The streams that are open in this process."""
 
-    def __init__(self, most_of_address: int = MOST_STREAMS_OF_ADDRESS) -> None:
-        self._most_of_address = most_of_address
-        self._by_address: Counter[str] = Counter()
+    def __init__(self, limit: PlaceLimit = HTTP_STREAMS) -> None:
+        self._places = Places(limit)
         self._stopping = asyncio.Event()
         self._encoded: LRUCache[int, tuple[Any, bytes]] = LRUCache(MOST_ENCODED_ITEMS)
         """By identity. The item is kept beside its JSON, so that no other one has its identity."""
@@ -110,25 +104,10 @@ class EventStreams:
     @contextmanager
     def count_stream(self, address: str) -> Iterator[asyncio.Event]:
         """Counts one stream inside this block; the event is set when all streams are to end. `Refusal` if there are too many."""
-        self._check_quota(address)
-        self._by_address[address] += 1
-        try:
-            yield self._stopping
-        finally:
-            self._by_address[address] -= 1
-            if not self._by_address[address]:
-                del self._by_address[address]
-
-    def _check_quota(self, address: str) -> None:
         if self._stopping.is_set():
             raise _stopping_refusal()
-        if self._by_address.total() >= MOST_HTTP_STREAMS:
-            raise Refusal(
-                "SERVER_FULL", f"{MOST_HTTP_STREAMS} streams are open here; try again soon", retry_after="5"
-            )
-        if self._by_address[address] >= self._most_of_address:
-            message = f"{self._most_of_address} streams are open to your address; close one first"
-            raise Refusal("SERVER_FULL", message, retry_after="5")
+        with self._places.reserve_place(address):
+            yield self._stopping
 
 
 class _EventStreamResponse(Response):

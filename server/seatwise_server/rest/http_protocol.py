@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter
 from http import HTTPStatus
 from typing import Any
 
@@ -18,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from seatwise_server.counts import COUNTS
-from seatwise_server.proxy_networks import ProxyNetworks
+from seatwise_server.limits import Places
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_call import HttpRefusal, error_headers, http_status_of, write_error
 
@@ -42,36 +41,6 @@ LINGER_S = 2.0
 """How long a caller that was refused may go on sending: a connection that is closed at once drops the refusal too."""
 MOST_PIPELINED = 16
 """Requests that a connection may send before it has the response to the first."""
-MOST_CONNECTIONS_OF_ADDRESS = 512
-
-
-class OpenConnections:
-    """Counts connections, in all and by address."""
-
-    def __init__(self, most: int, proxies: ProxyNetworks) -> None:
-        """`proxies` call for many."""
-        self._most = most
-        self._proxies = proxies
-        self._by_address: Counter[str] = Counter()
-
-    def count_connection(self, address: str) -> Refusal | None:
-        """Counts one more. Returns why it is to be closed at once, or None."""
-        self._by_address[address] += 1
-        if self._by_address.total() > self._most:
-            return Refusal(
-                "SERVER_FULL", f"{self._most} connections are open here; try again soon", retry_after="5"
-            )
-        is_many = self._by_address[address] > MOST_CONNECTIONS_OF_ADDRESS
-        if is_many and not self._proxies.has_address(address):
-            message = f"{MOST_CONNECTIONS_OF_ADDRESS} connections are open to your address; close one first"
-            return Refusal("SERVER_FULL", message, retry_after="5")
-        return None
-
-    def discount_connection(self, address: str) -> None:
-        """The connection is closed."""
-        self._by_address[address] -= 1
-        if not self._by_address[address]:
-            del self._by_address[address]
 
 
 class _Refused(Exception):
@@ -87,7 +56,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def __init__(
         self,
-        connections: OpenConnections,
+        connections: Places,
         config: Config,
         state: ServerState,
         loop: asyncio.AbstractEventLoop,
@@ -120,7 +89,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         _notice_half_open(transport)
         self._address = self.client[0] if self.client else ""
-        refusal = self._counted.count_connection(self._address)
+        refusal = self._counted.find_refusal(self._address)
+        self._counted.take_place(self._address)
         if refusal:
             self._hang_up(refusal)
         else:
@@ -128,7 +98,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport calls it last."""
-        self._counted.discount_connection(self._address)
+        self._counted.give_back(self._address)
         for timer in (self._request_timer, self._write_timer, self._close_timer):
             if timer:
                 timer.cancel()

@@ -19,10 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from seatwise_server.config import HttpSettings
+from seatwise_server.limits import BOT_HTTP_STREAMS, HTTP_CONNECTIONS, Places
 from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.rest.bot_relay import BotRelays, FindReferee, add_bot_endpoints, wires_to
-from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, EventStreams
-from seatwise_server.rest.http_protocol import HTTP_IDLE_S, BoundedHttpProtocol, OpenConnections
+from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.rest.http_protocol import HTTP_IDLE_S, BoundedHttpProtocol
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
 from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.authentication import Authenticator
@@ -101,7 +102,7 @@ class HttpServer:
         proxies = ProxyNetworks(trusted_proxies)
         if trusted_proxies:
             app = _CallersBehindProxies(app, proxies)
-        self._connections = OpenConnections(most_connections, proxies)
+        self._connections = Places(HTTP_CONNECTIONS, most_connections, proxies)
         self._config = uvicorn.Config(
             app, loop="asyncio", http=BoundedHttpProtocol, ws="none", lifespan="off", log_config=None,
             access_log=False, proxy_headers=False, timeout_keep_alive=int(HTTP_IDLE_S),
@@ -210,7 +211,7 @@ class RestDoor:
         self._port = port
         self._certificate = certificate
         self._streams = EventStreams()
-        self._bot_streams = EventStreams(MOST_BOT_STREAMS_OF_ADDRESS)
+        self._bot_streams = EventStreams(BOT_HTTP_STREAMS)
         self._server: HttpServer | None = None
 
     async def start(

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Message as AsgiMessage
 
 from seatwise_server.json_writer import write_json
+from seatwise_server.limits import HTTP_REQUESTS, Places
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import NDJSON, EventStreams
 from seatwise_server.rest.http_call import (
@@ -211,8 +212,6 @@ def _stream_endpoint(endpoint: OperationEndpoint, streams: EventStreams) -> Endp
     return answer_stream
 
 
-MOST_REQUESTS_OF_ADDRESS = 256
-"""Requests of one address that are answered at the same time, open streams among them."""
 SMALLEST_GZIP = 1_000
 """Bytes of a response. Below that gzip saves no packet."""
 GZIP_LEVEL = 5
@@ -305,7 +304,7 @@ class RestApp:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._open_requests: dict[str, int] = {}
+        self._open_requests = Places(HTTP_REQUESTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, as ASGI asks."""
@@ -332,22 +331,11 @@ class RestApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, log: CallLog) -> None:
         address = scope["client"][0] if scope["client"] else ""
-        open_now = self._open_requests.get(address, 0)
-        if open_now >= MOST_REQUESTS_OF_ADDRESS:
-            message = f"{MOST_REQUESTS_OF_ADDRESS} requests of your address are being answered; wait for them"
-            refusal = Refusal("SERVER_FULL", message)
+        if refusal := self._open_requests.find_refusal(address):
             await error_response(log.refusal_for(refusal))(scope, receive, send)
             return
-        self._open_requests[address] = open_now + 1
-        try:
+        with self._open_requests.hold_place(address):
             await self._app(scope, receive, send)
-        finally:
-            self._discount_request(address)
-
-    def _discount_request(self, address: str) -> None:
-        self._open_requests[address] -= 1
-        if not self._open_requests[address]:
-            del self._open_requests[address]
 
 
 def _request_id_of(scope: Scope) -> str:

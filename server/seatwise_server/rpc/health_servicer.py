@@ -13,11 +13,9 @@ from typing import TypeAlias
 from grpc_health.v1 import health_pb2 as pb
 from grpc_health.v1 import health_pb2_grpc
 
+from seatwise_server.limits import HEALTH_WATCHERS, Places
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.error_interceptor import Context
-from seatwise_server.services.stream_quota import StreamQuota
-
-MOST_WATCHERS = 1_000
 
 Status: TypeAlias = pb.HealthCheckResponse.ServingStatus.ValueType
 
@@ -29,7 +27,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
         self._said: dict[str, Status] = {}
         self._news = asyncio.Event()
         """Set at the next change of the status. Each change has an event of its own."""
-        self._watchers = StreamQuota(MOST_WATCHERS, "watch the health")
+        self._watchers = Places(HEALTH_WATCHERS)
 
     def set_statuses(self, said: Mapping[str, Status]) -> None:
         """Replaces the status of every service. Watchers are notified only of a change."""
@@ -51,7 +49,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
     ) -> AsyncIterator[pb.HealthCheckResponse]:
         """Sends the status of a service, and sends it again after each change."""
         last: Status | None = None
-        with self._watchers.reserve_stream():
+        with self._watchers.reserve_place():
             while True:
                 news = self._news
                 status = self._said.get(request.service, pb.HealthCheckResponse.SERVICE_UNKNOWN)

@@ -16,19 +16,9 @@ import grpc
 from google.rpc import error_details_pb2, status_pb2
 
 from seatwise.errors import DETAILS_KEY
+from seatwise_server.limits import FORWARDED_READS, FORWARDED_WATCHES, OWN_READS, OWN_WATCHES, Places
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.error_interceptor import Context
-from seatwise_server.services.stream_quota import StreamQuota
-
-MOST_FORWARDED_READS = 64
-"""The most reads in the other process at once. More callers would only wait, and use memory here."""
-
-MOST_FORWARDED_WATCHES = 500
-
-MOST_OWN_READS = 2
-"""The most reads at once that this process answers itself, while the other does not run."""
-
-MOST_OWN_WATCHES = 8
 
 CHANNEL_TO_READS: list[tuple[str, Any]] = [
     ("grpc.enable_http_proxy", 0),
@@ -45,10 +35,10 @@ class ReadForwarder:
         self._wanted = asyncio.Event()
         self._channel: Any = None
         """The channel to the other process. Its calls take and return bytes, which the types of gRPC do not allow for."""
-        self._forwarded = StreamQuota(MOST_FORWARDED_READS, "are being answered", retry_after_s=1)
-        self._forwarded_watches = StreamQuota(MOST_FORWARDED_WATCHES, "watch matches")
-        self._own = StreamQuota(MOST_OWN_READS, "are being answered", retry_after_s=1)
-        self._own_watches = StreamQuota(MOST_OWN_WATCHES, "watch matches", retry_after_s=1)
+        self._forwarded = Places(FORWARDED_READS)
+        self._forwarded_watches = Places(FORWARDED_WATCHES)
+        self._own = Places(OWN_READS)
+        self._own_watches = Places(OWN_WATCHES)
 
     @property
     def is_connected(self) -> bool:
@@ -75,12 +65,12 @@ class ReadForwarder:
         """Returns the response to one read. Raises `Refusal`."""
         self._wanted.set()
         if self._channel:
-            with self._forwarded.reserve_stream():
+            with self._forwarded.reserve_place():
                 try:
                     return await self._call_elsewhere(self._channel, method, request, context)
                 except ReadProcessLost:
                     pass  # a read may be repeated
-        with self._own.reserve_stream():
+        with self._own.reserve_place():
             return await answer_here()
 
     async def _call_elsewhere(self, channel: Any, method: str, request: bytes, context: Context) -> bytes:
@@ -103,11 +93,11 @@ class ReadForwarder:
         """
         self._wanted.set()
         if self._channel is None:
-            with self._own_watches.reserve_stream():
+            with self._own_watches.reserve_place():
                 async for response in answer_here():
                     yield response
             return
-        with self._forwarded_watches.reserve_stream():
+        with self._forwarded_watches.reserve_place():
             call = self._channel.unary_stream(method)(request, timeout=context.time_remaining())
             try:
                 async for response in call:

@@ -21,6 +21,7 @@ from seatwise.kits import KITS
 from seatwise.kits.game_kit import GuestTable
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server import resources
+from seatwise_server.limits import GUEST_MATCHES_PER_MINUTE, TokenBuckets
 from seatwise_server.refusal import Refusal
 from seatwise_server.resource_names import bot_name_for, match_name_for, parse_bot_name
 from seatwise_server.services.access import SCOPES_OF_GUESTS, SCOPES_OF_PEOPLE
@@ -29,12 +30,9 @@ from seatwise_server.services.operations import Operation
 from seatwise_server.services.read_budget import network_of
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists
-from seatwise_server.token_buckets import TokenBuckets
 
 GUEST_TOKEN_S: Final = 2 * 3600
 """How long a guest's token is valid: longer than a match lasts in which every seat uses all its time."""
-GUEST_MATCHES_PER_MINUTE: Final = 6.0
-"""Tickets that one address gets in a minute, and matches that it may begin with them."""
 GUEST_COMES_S: Final = 60.0
 """A match that still waits by then is ended when its place is needed: its guest has gone again."""
 GUEST_OWNER: Final = "guest"

@@ -17,6 +17,7 @@ from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server import resources
+from seatwise_server.limits import SPECTATORS, Places
 from seatwise_server.lobby.seating import CREATED, Seating, list_living
 from seatwise_server.play.no_shows import ABSENT_BOTS
 from seatwise_server.play.spectating import MatchWatcher
@@ -28,7 +29,6 @@ from seatwise_server.services.deal_sets import DealSetRegistry, WithheldResults
 from seatwise_server.services.leagues import league_of
 from seatwise_server.services.owners import OwnerWatches
 from seatwise_server.services.request_fields import LONGEST_REQUEST_ID, ResourceName, check_text, page_size
-from seatwise_server.services.stream_quota import StreamQuota
 from seatwise_server.store import MatchMeta, Store, now_ms
 from seatwise_server.store.errors import BadPageToken, StoreUnavailable
 from seatwise_server.store.matches import NEWEST_US, MatchFilter
@@ -164,8 +164,6 @@ def _microseconds(field: str, time: Timestamp) -> int:
 
 MOST_WAITING = 10_000
 """The most created matches that may wait for bots or tables."""
-MOST_SPECTATORS = 4_000
-"""The most spectators of this process."""
 
 
 class MatchService:
@@ -188,7 +186,7 @@ class MatchService:
         self._sets = sets
         self._withheld = WithheldResults(store)
         self._owner_watches = owner_watches
-        self._spectators = StreamQuota(MOST_SPECTATORS, "watch matches")
+        self._spectators = Places(SPECTATORS)
 
     async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
         """See match_service.proto."""
@@ -273,7 +271,7 @@ class MatchService:
     async def _follow_match(
         self, request: pb.WatchMatchRequest
     ) -> AsyncGenerator[pb.WatchMatchResponse, None]:
-        with self._spectators.reserve_stream():
+        with self._spectators.reserve_place():
             following = self._watch.follow_match(request.name, has_all=request.all_positions)
             async with aclosing(following) as responses:
                 async for response in responses:

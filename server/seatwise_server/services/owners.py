@@ -13,6 +13,7 @@ from typing import Any, Final
 from seatwise.v1 import owner_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.limits import TokenBuckets
 from seatwise_server.lobby.lobby import MOST_MATCHES
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
@@ -37,7 +38,6 @@ from seatwise_server.store.errors import (
     OwnerAbsent,
     StoreUnavailable,
 )
-from seatwise_server.token_buckets import TokenBuckets
 
 CLOSED, INVITE = "closed", "invite"
 REGISTRATION_MODES: Final = (CLOSED, INVITE)

@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
 
+from seatwise_server.limits import TokenBuckets
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.declarations import method_rules
 from seatwise_server.services.request_fields import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE
-from seatwise_server.token_buckets import TokenBuckets
 
 BURST_S: Final = 3.0
 """A bucket holds the units of so many seconds: a page that reads many things at once need not wait."""

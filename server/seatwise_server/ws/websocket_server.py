@@ -8,8 +8,7 @@ import logging
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from picows.picows import WSAutoPingStrategy, WSProtocol  # type: ignore[attr-de
 
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.counts import COUNTS
+from seatwise_server.limits import SOCKETS, Places
 from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
 from seatwise_server.streams import StreamArrival, note_arrival_of_stream
@@ -26,65 +26,38 @@ from seatwise_server.tls.certificate_reloader import ServerContexts
 from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket, encode_error, http_status
 from seatwise_server.ws.message_formats import FORMATS, JSON_FORMAT, PROTO_FORMAT, MessageFormat
 
-# Limits of the WebSocket port: connections in all and of one address, and addresses that it refuses for a while.
-
-MOST_SOCKETS_OF_ADDRESS = 1024
-"""A machine that runs hundreds of bots has two connections for each."""
 MOST_BAD_TOKENS = 100
 """Connections of one address with a bad token within `BAD_TOKENS_S`. With more the address is hung up on until the time is over."""
 BAD_TOKENS_S = 60.0
 
 
-class ConnectionQuota:
-    """Bounds connections, in all and for each address."""
+class BadTokens:
+    """The addresses that guess tokens."""
 
-    def __init__(self, most: int, now: Callable[[], float], proxies: Collection[str] = ()) -> None:
-        """`proxies` are addresses or networks of proxies: behind one of them all bots have one address."""
-        self._most = most
-        self._most_of_proxy = max(1, most // 2)
-        """Half, so that no single machine keeps the others out."""
-        self._most_of_one = min(self._most_of_proxy, MOST_SOCKETS_OF_ADDRESS)
+    def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._proxies = ProxyNetworks(proxies)
-        self._open: Counter[str] = Counter()
-        self._bad_tokens: Counter[str] = Counter()
+        self._counted: Counter[str] = Counter()
         self._counted_from = now()
-
-    def __len__(self) -> int:
-        return self._open.total()
-
-    def has_room(self, address: str) -> bool:
-        """Whether one more connection of this address may be open."""
-        if len(self) >= self._most:
-            return False
-        if self._open[address] < self._most_of_one and not self._has_guessed(address):
-            return True
-        return self._proxies.has_address(address) and self._open[address] < self._most_of_proxy
 
     def note_bad_token(self, address: str) -> None:
         """A connection of this address was refused for its token."""
         self._start_next_span()
-        self._bad_tokens[address] += 1
+        self._counted[address] += 1
 
-    @contextmanager
-    def hold_place(self, address: str) -> Iterator[None]:
-        """Counts a connection inside this block."""
-        self._open[address] += 1
-        try:
-            yield
-        finally:
-            self._open[address] -= 1
-            if not self._open[address]:
-                del self._open[address]
-
-    def _has_guessed(self, address: str) -> bool:
+    def has_guessed(self, address: str) -> bool:
+        """Whether this address has sent so many that it is hung up on."""
         self._start_next_span()
-        return self._bad_tokens[address] >= MOST_BAD_TOKENS
+        return self._counted[address] >= MOST_BAD_TOKENS
 
     def _start_next_span(self) -> None:
         if self._now() - self._counted_from >= BAD_TOKENS_S:
-            self._bad_tokens.clear()
+            self._counted.clear()
             self._counted_from = self._now()
+
+
+def new_socket_places(most: int, proxies: Collection[str] = ()) -> Places:
+    """Returns the places of sockets. No single machine, nor a proxy, has more than half of them."""
+    return Places(SOCKETS, most, ProxyNetworks(proxies), max(1, most // 2))
 
 
 # Checks the HTTP request that opens a WebSocket: its path, its subprotocol, and the page that it comes from.
@@ -264,7 +237,8 @@ class WebSocketServer:
         self._sockets: dict[BotSocket, None] = {}
         """Those that are upgraded."""
         self._loop = asyncio.get_running_loop()
-        self._quota = ConnectionQuota(most_connections, self._loop.time, proxies)
+        self._places = new_socket_places(most_connections, proxies)
+        self._bad_tokens = BadTokens(self._loop.time)
 
     def add_handler(self, path: str, handler: SocketHandler) -> None:
         """Serves the sockets of a path."""
@@ -292,7 +266,8 @@ class WebSocketServer:
             except OSError:  # the peer has gone again, or descriptors are short
                 await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
-            if self._quota.has_room(address[0]):
+            is_suspect = self._bad_tokens.has_guessed(address[0])
+            if self._places.find_refusal(address[0], is_suspect=is_suspect) is None:
                 arrival = note_arrival_of_stream()
                 self._connections.start_task(self._serve_connection(connection, address, arrival))
             else:
@@ -319,7 +294,7 @@ class WebSocketServer:
         self, connection: socket.socket, peer: tuple[Any, ...], arrival: StreamArrival
     ) -> None:
         address, port = peer[:2]
-        with self._quota.hold_place(address):
+        with self._places.hold_place(address):
             upgraded: list[tuple[BotSocket, Upgrade]] = []
             try:
                 protocol = await self._connect(connection, upgraded, arrival)
@@ -330,7 +305,7 @@ class WebSocketServer:
                 if upgraded:
                     await self._serve_socket(*upgraded[0], f"{address}:{port}")
                     if upgraded[0][0].has_bad_token:
-                        self._quota.note_bad_token(address)
+                        self._bad_tokens.note_bad_token(address)
                 await protocol.transport.wait_disconnected()
             finally:
                 protocol.transport.disconnect(graceful=False)

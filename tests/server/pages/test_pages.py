@@ -23,6 +23,7 @@ from seatwise.v1 import ladder_pb2, match_pb2, match_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.settings import Entrant
+from seatwise_server.limits import PAGE_SPECTATORS, TokenBuckets
 from seatwise_server.pages import match_page, static_files
 from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
 from seatwise_server.pages.league_page import LeagueFigures, plan_league, schedule_rows
@@ -30,7 +31,6 @@ from seatwise_server.pages.operator_pages import MOST_SESSIONS, SESSION_S, Opera
 from seatwise_server.pages.page_responses import render_page
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.token_buckets import TokenBuckets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -530,7 +530,7 @@ class WatchedMatch:
 
 
 async def test_pages_that_follow_live_matches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match_page, "MOST_PAGE_SPECTATORS", 1)
+    monkeypatch.setattr(PAGE_SPECTATORS, "most", 1)
     frames = match_page.LiveFrames(WatchedMatch(), EventStreams())  # type: ignore[arg-type]
     first = frames._follow_news("matches/a")
     await anext(first)

@@ -21,13 +21,12 @@ from harness.wire import SOON_S
 from seatwise.remote import run_async
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
-from seatwise_server import app
+from seatwise_server import app, limits
 from seatwise_server.config import Config, HttpSettings
 from seatwise_server.counts import COUNTS
 from seatwise_server.read_process import ReadProcess
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_server import bind_port
-from seatwise_server.rpc import read_forwarder
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.store import StoredMatchPage
 
@@ -362,7 +361,7 @@ async def test_this_process_answers_few_reads_at_once_itself() -> None:
         await gate.wait()
         return b"here"
 
-    most = read_forwarder.MOST_OWN_READS
+    most = limits.OWN_READS.most
     asked = [asyncio.create_task(forwarder.call_unary(LIST, b"", context, answer)) for _ in range(most + 1)]
     await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED, timeout=SOON_S)
     gate.set()
@@ -376,7 +375,7 @@ async def test_this_process_answers_few_reads_at_once_itself() -> None:
 async def test_no_more_reads_wait_for_the_process_than_it_may_have(reading_house: House) -> None:
     await process_other_than(process_of(reading_house))
     wires = [reading_house.wire() for _ in range(4)]
-    most = read_forwarder.MOST_FORWARDED_READS
+    most = limits.FORWARDED_READS.most
     asked = [ask(wires[number % 4], LIST) for number in range(4 * most)]
     answers = await asyncio.gather(*asked, return_exceptions=True)
     refused = [each for each in answers if isinstance(each, grpc.aio.AioRpcError)]

@@ -15,7 +15,8 @@ import pytest
 from harness import House, HttpAnswer, HttpConnection, dealt, house_in, http_connection, until
 
 from seatwise_server.config import HttpSettings
-from seatwise_server.rest import event_streams, http_protocol, rest_app
+from seatwise_server.limits import HTTP_CONNECTIONS, HTTP_REQUESTS, HTTP_STREAMS
+from seatwise_server.rest import http_protocol
 from seatwise_server.rest.routes import HTTP_ROUTES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -402,7 +403,7 @@ async def test_a_thousand_requests_at_once_are_too_many(http_house: House) -> No
 
 
 async def test_an_address_has_so_many_connections(http_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "MOST_CONNECTIONS_OF_ADDRESS", 3)
+    monkeypatch.setattr(HTTP_CONNECTIONS, "most_of_address", 3)
     assert http_house.server is not None
     async with AsyncExitStack() as stack:
         for _ in range(3):
@@ -419,7 +420,7 @@ async def test_an_address_has_so_many_connections(http_house: House, monkeypatch
 async def test_an_address_has_so_many_requests_at_once(
     http_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 2)
+    monkeypatch.setattr(HTTP_REQUESTS, "most_of_address", 2)
     async with dealt(http_house) as (table, _, _):
         async with AsyncExitStack() as stack:
             for _ in range(2):
@@ -446,8 +447,9 @@ async def until_served(house: House) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_an_address_has_so_many_streams(http_house: House) -> None:
-    async with small_quota(2), dealt(http_house) as (table, _, _):
+async def test_an_address_has_so_many_streams(http_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HTTP_STREAMS, "most_of_address", 2)
+    async with dealt(http_house) as (table, _, _):
         async with AsyncExitStack() as stack:
             for _ in range(2):
                 await watch(await stack.enter_async_context(http_house.http()), table.name)
@@ -456,20 +458,6 @@ async def test_an_address_has_so_many_streams(http_house: House) -> None:
                 assert (answer.status, answer.reason) == (429, "SERVER_FULL")
                 assert (await http.get("/v1/games")).status == 200
         await table.play_out()
-
-
-@asynccontextmanager
-async def small_quota(most: int) -> AsyncIterator[None]:
-    """Each address may have so many streams."""
-    clean = event_streams.EventStreams._check_quota
-
-    def check_quota(self: event_streams.EventStreams, address: str) -> None:
-        self._most_of_address = most
-        clean(self, address)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(event_streams.EventStreams, "_check_quota", check_quota)
-        yield
 
 
 async def test_many_who_hang_up_leave_nothing_behind(http_house: House) -> None:
@@ -545,8 +533,8 @@ async def test_a_proxy_may_be_named_as_a_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
     """It calls for many, so it has more connections than any other address, and says who calls."""
-    monkeypatch.setattr(http_protocol, "MOST_CONNECTIONS_OF_ADDRESS", 3)
-    monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 1)
+    monkeypatch.setattr(HTTP_CONNECTIONS, "most_of_address", 3)
+    monkeypatch.setattr(HTTP_REQUESTS, "most_of_address", 1)
     async with AsyncExitStack() as stack:
         house = await stack.enter_async_context(own_house(tmp_path, trusted_proxies=(proxy,)))
         many = [await stack.enter_async_context(house.http()) for _ in range(5)]
@@ -563,7 +551,7 @@ async def test_a_proxy_may_be_named_as_a_network(
 
 
 async def test_only_a_trusted_proxy_says_who_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 1)
+    monkeypatch.setattr(HTTP_REQUESTS, "most_of_address", 1)
     async with AsyncExitStack() as stack:
         house = await stack.enter_async_context(own_house(tmp_path, trusted_proxies=("127.0.0.0/8",)))
         async with dealt(house) as (table, _, _), house.http() as one, house.http() as other:
@@ -578,7 +566,7 @@ async def test_only_a_trusted_proxy_says_who_calls(tmp_path: Path, monkeypatch: 
 async def test_a_caller_that_is_no_proxy_speaks_for_itself_alone(
     http_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest_app, "MOST_REQUESTS_OF_ADDRESS", 1)
+    monkeypatch.setattr(HTTP_REQUESTS, "most_of_address", 1)
     async with dealt(http_house) as (table, _, _), http_house.http() as one, http_house.http() as other:
         await watch(one, table.name)
         assert (await other.get("/v1/games", x_forwarded_for="192.0.2.2")).status == 429

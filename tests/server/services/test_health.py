@@ -12,11 +12,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import SOON_S, Refused, house_in, refusal_of, server_process
 
+from seatwise_server.limits import HEALTH_WATCHERS, SPECTATORS, PlaceLimit, Places
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc import health_servicer
 from seatwise_server.rpc.health_servicer import HealthServicer
-from seatwise_server.services import matches
-from seatwise_server.services.stream_quota import StreamQuota
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -76,12 +74,12 @@ async def test_a_watcher_who_leaves_takes_nobodys_news_away():
 
 
 async def test_there_are_only_so_many_onlookers_and_who_leaves_makes_room():
-    few = StreamQuota(1, "look on")
-    with few.reserve_stream():
-        with pytest.raises(Refusal, match="1 callers look on") as refused, few.reserve_stream():
+    few = Places(PlaceLimit("callers look on already", 1))
+    with few.reserve_place():
+        with pytest.raises(Refusal, match="1 callers look on") as refused, few.reserve_place():
             pass
         assert refused.value.reason == "SERVER_FULL"
-    with few.reserve_stream():
+    with few.reserve_place():
         pass
 
 
@@ -89,8 +87,8 @@ async def test_there_are_only_so_many_onlookers_and_who_leaves_makes_room():
 
 
 async def test_a_spectator_that_looks_on_when_there_are_enough_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(health_servicer, "MOST_WATCHERS", 1)
-    monkeypatch.setattr(matches, "MOST_SPECTATORS", 1)
+    monkeypatch.setattr(HEALTH_WATCHERS, "most", 1)
+    monkeypatch.setattr(SPECTATORS, "most", 1)
     async with house_in(tmp_path) as house, house.table(2) as table:
         request = health_pb2.HealthCheckRequest()
         watch = health_pb2_grpc.HealthStub(house.admin.channel).Watch

@@ -17,6 +17,7 @@ from harness.wire import SOON_S, Refused, refusal_of
 
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_server.config import HttpSettings
+from seatwise_server.limits import MOST_BUCKETS, TokenBuckets
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.error_interceptor import CallerAddresses, Context
 from seatwise_server.services.access import Access
@@ -29,7 +30,6 @@ from seatwise_server.services.read_budget import (
     cost_of_read,
     network_of,
 )
-from seatwise_server.token_buckets import MOST_BUCKETS, TokenBuckets
 
 GET = "/seatwise.v1.MatchService/GetMatch"
 LIST = "/seatwise.v1.MatchService/ListMatches"

@@ -17,14 +17,16 @@ from harness import House, bystanders, item, message, plays_on, until
 from harness.websocket import JSON, PROTO, open_socket
 
 from seatwise.v1 import play_service_pb2
+from seatwise_server.limits import SOCKETS, Places
 from seatwise_server.play.inbound import ITEMS_PER_TURN
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.ws import websocket_server
 from seatwise_server.ws.websocket_server import (
     BAD_TOKENS_S,
     MOST_BAD_TOKENS,
-    MOST_SOCKETS_OF_ADDRESS,
-    ConnectionQuota,
+    BadTokens,
+    WebSocketServer,
+    new_socket_places,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -193,47 +195,51 @@ async def test_a_thousand_connections_that_say_nothing_keep_nobody_out(house: Ho
 
 
 async def test_one_address_gets_half_of_the_connections_and_all_together_no_more_than_there_are():
-    quota = ConnectionQuota(4, lambda: 0.0)
+    quota = new_socket_places(4)
     with quota.hold_place("192.0.2.1"), quota.hold_place("192.0.2.1"):
-        assert not quota.has_room("192.0.2.1")
+        assert quota.find_refusal("192.0.2.1")
         with quota.hold_place("192.0.2.2"):
-            assert quota.has_room("192.0.2.2")
+            assert not quota.find_refusal("192.0.2.2")
             with quota.hold_place("192.0.2.3"):
-                assert not quota.has_room("192.0.2.4")
-        assert quota.has_room("192.0.2.2")
-        assert not quota.has_room("192.0.2.1")
-    assert quota.has_room("192.0.2.1")
+                assert quota.find_refusal("192.0.2.4")
+        assert not quota.find_refusal("192.0.2.2")
+        assert quota.find_refusal("192.0.2.1")
+    assert not quota.find_refusal("192.0.2.1")
     assert len(quota) == 0
 
 
 async def test_one_address_gets_so_many_connections_and_a_proxy_half_of_all():
-    quota = ConnectionQuota(4 * MOST_SOCKETS_OF_ADDRESS, lambda: 0.0, ["10.0.0.0/8"])
+    quota = new_socket_places(4 * SOCKETS.most_of_address, ["10.0.0.0/8"])
     with ExitStack() as held:
         for address in ("192.0.2.1", "10.0.0.1"):
-            for _ in range(MOST_SOCKETS_OF_ADDRESS):
-                assert quota.has_room(address)
+            for _ in range(SOCKETS.most_of_address):
+                assert not quota.find_refusal(address)
                 held.enter_context(quota.hold_place(address))
-        assert not quota.has_room("192.0.2.1")
-        assert quota.has_room("192.0.2.2")
-        assert quota.has_room("10.0.0.1")
+        assert quota.find_refusal("192.0.2.1")
+        assert not quota.find_refusal("192.0.2.2")
+        assert not quota.find_refusal("10.0.0.1")
 
 
 async def test_an_address_with_many_bad_tokens_is_hung_up_on_for_a_minute_and_a_proxy_is_not():
     now = 0.0
-    quota = ConnectionQuota(100, lambda: now, ["10.0.0.0/8"])
+    places, bad_tokens = new_socket_places(100, ["10.0.0.0/8"]), BadTokens(lambda: now)
+
+    def has_room(address: str) -> bool:
+        return places.find_refusal(address, is_suspect=bad_tokens.has_guessed(address)) is None
+
     for address in ("192.0.2.1", "10.0.0.1"):
         for _ in range(MOST_BAD_TOKENS):
-            assert quota.has_room(address)
-            quota.note_bad_token(address)
-    assert not quota.has_room("192.0.2.1")
-    assert quota.has_room("10.0.0.1")
-    assert quota.has_room("192.0.2.2")
+            assert has_room(address)
+            bad_tokens.note_bad_token(address)
+    assert not has_room("192.0.2.1")
+    assert has_room("10.0.0.1")
+    assert has_room("192.0.2.2")
     now = BAD_TOKENS_S
-    assert quota.has_room("192.0.2.1")
+    assert has_room("192.0.2.1")
 
 
 async def test_bad_tokens_are_counted_and_good_ones_are_not(house: House):
-    bad = quota_of(house)._bad_tokens
+    bad = server_of(house)._bad_tokens._counted
     before = bad["127.0.0.1"]
     bot = await house.bot()
     for token in ("no token", bot.token, "no other"):
@@ -249,24 +255,29 @@ async def test_bad_tokens_are_counted_and_good_ones_are_not(house: House):
 async def test_connections_above_the_quota_are_hung_up_on_and_their_places_come_back(
     house: House, monkeypatch: pytest.MonkeyPatch
 ):
-    await until(lambda: len(quota_of(house)) == 0)
-    monkeypatch.setattr(quota_of(house), "_most_of_one", 3)
+    await until(lambda: len(places_of(house)) == 0)
+    monkeypatch.setattr(SOCKETS, "most_of_address", 3)
     bot = await house.bot()
     held = [await open_socket(house.server.ws_address, "/v1/play", bot.token) for _ in range(2)]
     async with connected(house), connected(house) as one_too_many:
         assert await one_too_many.rest() == b""
     for each in held:
         each.transport.abort()
-    await until(lambda: len(quota_of(house)) == 0)
+    await until(lambda: len(places_of(house)) == 0)
     async with upgraded(house, bot.token):
         pass
 
 
-def quota_of(house: House) -> ConnectionQuota:
+def server_of(house: House) -> WebSocketServer:
     """That of the server's port."""
-    handlers = house.server.referee and house.server.websockets
-    assert handlers is not None
-    return handlers._quota
+    server = house.server.websockets
+    assert server is not None
+    return server
+
+
+def places_of(house: House) -> Places:
+    """Those of the server's port."""
+    return server_of(house)._places
 
 
 # Frames
@@ -429,7 +440,7 @@ async def test_a_link_that_breaks_is_noticed_at_once(house: House):
 async def test_nothing_is_left_of_sockets_that_are_gone(house: House):
     """Neither an entry of a list nor a task."""
     await house.drop_all()
-    await until(lambda: len(quota_of(house)) == 0)
+    await until(lambda: len(places_of(house)) == 0)
     server: Any = house.server.websockets
     assert not server._sockets
     assert not server._connections._tasks

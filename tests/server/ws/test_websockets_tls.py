@@ -107,7 +107,7 @@ async def test_a_tls_handshake_that_dawdles_holds_a_place_for_ten_seconds_at_mos
         silent = [await asyncio.open_connection(host, int(port)) for _ in range(20)]
         assert house.server is not None
         assert house.server.websockets is not None
-        quota = house.server.websockets._quota
+        quota = house.server.websockets._places
         await until(lambda: len(quota) == 20)
         await until(lambda: len(quota) == 0)
         for _, writer in silent:
