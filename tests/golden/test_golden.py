@@ -12,4 +12,4 @@ def test_a_golden_match_goes_as_it_is_written(golden: Golden) -> None:
 
 
 def test_every_golden_file_is_compared() -> None:
-    assert set(FOLDER.glob("*.txt")) == {golden.path for golden in GOLDENS}
+    assert set(FOLDER.glob("*-*.txt")) == {golden.path for golden in GOLDENS}

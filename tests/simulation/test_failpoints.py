@@ -37,7 +37,9 @@ def test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_wh
     points = ("--point", "> retire", "--point", "list_league_results")
     ended = run("--story", "plain", *points, "--harm", "killed after", "--jobs", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ", 5 harms, 0 worlds wrong" in ended.stdout, ended.stdout
+    found = re.search(r"(\d+) harms, 0 worlds wrong", ended.stdout)
+    assert found, ended.stdout
+    assert int(found[1]) >= 4  # three kinds of matches, and the log
 
 
 def test_all_that_is_to_be_harmed_is_met() -> None:
