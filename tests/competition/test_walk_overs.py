@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from seasons.one_season import league_of
 
@@ -19,6 +21,8 @@ from seatwise_server.competition.schedules.schedule import (
 )
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.competition.standings.ranking import rank_entrants
+from seatwise_server.league.report.facts import Facts
+from seatwise_server.league.report.sections import extra_sections
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import Entrant
 from seatwise_server.league.table import rows_of
@@ -177,3 +181,22 @@ def test_a_friend_that_stays_away_from_the_others_gives_nobody_a_place() -> None
     ))  # fmt: skip
     rows = {row["player"]: row for row in rows_of(league, schedule_of(league), SoFar(results, voids, voids))}
     assert (rows[A]["points"], rows[D]["rank"]) == (10, 4)
+
+
+def test_the_fairness_checks_of_a_page_take_walk_overs_as_meetings() -> None:
+    """D never sits against A: all that the page can compare of the two are walk-overs."""
+    entrants = tuple(Entrant(name.split("/")[1], name) for name in NAMES[:4])
+    league = league_of(entrants=entrants, deals="none", rounds=30)
+    plan = schedule_of(league)
+    lost = [match for match in plan.all_matches() if {A, D} == set(match.bots)]
+    voids = {f"{match.id}{attempt}": (D,) for match in lost for attempt in ("", ".2")}
+    chance = Random(1)
+    results = {
+        match.id: played(match, chance.randrange(9), chance.randrange(9))
+        for match in plan.all_matches()
+        if match not in lost
+    }
+    facts = Facts(league, results, {}, NAMES[:4], {})
+    sections = extra_sections(plan, facts, SoFar(results, voids, voids))
+    rows = [row for section in sections for part in section.parts for row in part.rows]
+    assert [row[3] for row in rows if row[0] == "b0 where b3 sits"] == [str(len(lost))]
