@@ -116,7 +116,7 @@ class Tally:
 
     def add(self, found: StrengthFit) -> None:
         self.seasons += 1
-        mean = sum(self.truth[strength.bot] for strength in found.strengths) / len(found.strengths)
+        mean = sum(share * self.truth[bot] for bot, share in found.shares.items())
         for strength in found.strengths:
             self.held[strength.bot] += strength.low <= self.truth[strength.bot] - mean <= strength.high
         for one, other in combinations(sorted(self.truth), 2):

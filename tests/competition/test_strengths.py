@@ -96,9 +96,22 @@ def test_a_tie_is_half() -> None:
     )
 
 
-def test_strengths_are_told_above_the_mean() -> None:
-    strengths = fit_strengths(season(50, 6, seed=3)).strengths
-    assert sum(strength.value for strength in strengths) == pytest.approx(0, abs=1e-6)
+def test_strengths_are_told_above_the_reference() -> None:
+    found = fit_strengths(season(50, 6, seed=3))
+    assert sum(found.shares[each.bot] * each.value for each in found.strengths) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_bot_that_never_wins_does_not_move_the_others() -> None:
+    log = season(200, 5, seed=3, seats=2)
+    lost = [match(len(log) + n, (NAMES[n % 5], "loser"), (1, 2)) for n in range(50)]
+    before = {each.bot: each.value for each in fit_strengths(log).strengths}
+    after = fit_strengths([*log, *lost])
+    assert after.shares["loser"] == 0
+    assert all(
+        each.value == pytest.approx(before[each.bot], abs=4)
+        for each in after.strengths
+        if each.bot != "loser"
+    )
 
 
 def test_a_difference_turns_its_sign_and_keeps_its_width() -> None:
@@ -149,7 +162,7 @@ def test_bots_may_lie_further_apart_than_an_exponential_can_hold() -> None:
 
 
 def test_groups_that_never_met_are_not_compared() -> None:
-    """Each is told above its own mean; the smaller one is provisional, however much it has played."""
+    """Each is told above its own reference; the smaller one is provisional, however much it has played."""
     large, small = season(200, 5, seed=8), season(300, 3, seed=9, seats=3)
     moved = [
         match(r.seq + 200, [bot.replace("bots/b", "bots/other") for bot in r.bots], r.ranks) for r in small
@@ -157,7 +170,7 @@ def test_groups_that_never_met_are_not_compared() -> None:
     found = fit_strengths(large + moved)
     others = [strength for strength in found.strengths if "other" in strength.bot]
     assert {strength.provisional for strength in others} == {True}
-    assert sum(strength.value for strength in others) == pytest.approx(0, abs=1e-6)
+    assert sum(found.shares[each.bot] * each.value for each in others) == pytest.approx(0, abs=1e-6)
     assert found.strength_difference(others[0].bot, NAMES[0]).half_width == math.inf
     assert set(NAMES[:5]) <= set(found.indistinct_bots(others[0].bot))
     bridged = fit_strengths(

@@ -167,11 +167,9 @@ class StrengthsHere:
     def __init__(self, results: ResultLogs) -> None:
         self._results = results
 
-    async def fetch_strengths(
-        self, ladder: str, results: int, order: Sequence[str]
-    ) -> tuple[StrengthsByBot, float]:
+    async def fetch_strengths(self, ladder: str, results: int) -> tuple[StrengthsByBot, float]:
         """See `StrengthClient`."""
-        return strengths_by_bot(await self._results.read_results(ladder, 0, results), order), 0.0
+        return strengths_by_bot(await self._results.read_results(ladder, 0, results)), 0.0
 
     def kill_process(self) -> None:
         """There is none."""

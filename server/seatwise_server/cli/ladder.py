@@ -178,10 +178,10 @@ def _why_empty(name: str, results: int) -> str:
 def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
     """Compute the ratings from the results alone; return 1 if any of them differs."""
     results = [result for result in _list_results(ask, name) if result.seq <= shown]
-    found = [
+    found = sorted(
         (bot, rating.mu, rating.sigma, rating.matches) for bot, rating in rate_log(results).ranked_bots()
-    ]
-    told = [(each.bot, each.mu, each.sigma, each.matches) for each in standings]
+    )
+    told = sorted((each.bot, each.mu, each.sigma, each.matches) for each in standings)
     if found != told:
         wrong = next((one for one, other in zip(told, found, strict=False) if one != other), "its length")
         print(f"The table does not follow from its {len(results)} results; the first difference is {wrong}")
@@ -237,10 +237,11 @@ STANDINGS_COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like",
 HISTORY = ("match", "logged", "result", "bots", "points", "ranks", "")
 
 LEGEND = """\
-rating: openskill's rating, which decides the pairing. The table is ordered by the rating
-minus three times its spread. strength: a fit to all results at once, on Elo's scale (100
-more means ahead in 64 of 100 matches), with its 95 % interval; ? marks a provisional one,
-whose interval is wide. like: the places of neighbours that the results do not distinguish
+rating: openskill's rating, which decides the pairing. strength: a fit to all results at once,
+on Elo's scale (100 more means ahead in 64 of 100 matches), with an interval that holds the
+truth in 95 of 100 cases, however often you look. ? marks a provisional one, whose interval is
+wide. The table is ordered by strength, and by the lower end of the interval while it is
+provisional. like: the places of neighbours that the results do not distinguish
 from the bot. At the end of a line: the kind of the bot, as its author or an operator says."""
 
 

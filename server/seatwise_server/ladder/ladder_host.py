@@ -172,8 +172,7 @@ class LadderHost:
         rated = state.ratings.ranked_bots()
         off = {bot: each.reason for bot, each in state.off_reasons.items()}
         try:
-            order = [bot for bot, _ in rated]
-            strengths, cpu_s = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)
+            strengths, cpu_s = await self._strength_client.fetch_strengths(hosted.ladder.name, results)
             rows = build_table(rated, strengths, off)
             await self._store.ladders.publish_table(hosted.ladder.name, results, encode_table(rows))
             await self._add_history_point(hosted, results, rows)

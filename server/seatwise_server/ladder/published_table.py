@@ -12,7 +12,7 @@ from seatwise_server.ladder.strength_worker import StrengthsByBot
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
-    """One bot. The rating orders the table and decides the pairing. The strength is the estimate that the table shows."""
+    """One bot. The rating decides the pairing. The strength orders the table."""
 
     bot: str
     mu: float
@@ -32,10 +32,14 @@ class LadderRow:
 def build_table(
     rated: Sequence[tuple[str, Rating]], strengths: StrengthsByBot, off: Mapping[str, str]
 ) -> list[LadderRow]:
-    """Return the rows in the order of the ratings. A bot without an estimated strength gets a provisional 0."""
+    """Return the rows in the order of the strengths.
+
+    Bots without an estimated strength come last, in the order of their ratings, with a provisional 0.
+    """
     unknown = [0.0, 0.0, 0.0, True, []]
+    places = {bot: place for place, bot in enumerate(strengths)}
     lines = []
-    for bot, rating in rated:
+    for bot, rating in sorted(rated, key=lambda each: places.get(each[0], len(places))):
         strength, low, high, provisional, peers = strengths.get(bot, unknown)
         known = (strength, low, high, provisional, tuple(peers))
         lines.append(LadderRow(bot, rating.mu, rating.sigma, rating.matches, *known, off.get(bot, "")))

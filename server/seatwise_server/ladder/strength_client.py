@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from subprocess import PIPE
 
 from seatwise.child_process import ChildProcess
@@ -31,17 +30,15 @@ class StrengthClient:
         """How many results the process has of each ladder."""
         self._one_at_a_time = asyncio.Lock()
 
-    async def fetch_strengths(
-        self, ladder: str, results: int, order: Sequence[str]
-    ) -> tuple[StrengthsByBot, float]:
-        """Return the strengths by the first `results` results of a ladder, for a table in this order, and their cost in CPU seconds.
+    async def fetch_strengths(self, ladder: str, results: int) -> tuple[StrengthsByBot, float]:
+        """Return the strengths by the first `results` results of a ladder, and their cost in CPU seconds.
 
         Raises `StrengthsFailed` if the process fails, and `StoreUnavailable`.
         """
         async with self._one_at_a_time:
             try:
                 process = self._process or await self._start_process()
-                return await self._request_strengths(process, ladder, results, order)
+                return await self._request_strengths(process, ladder, results)
             except (OSError, ValueError) as error:
                 await self._end_process()
                 raise StrengthsFailed(str(error)) from error
@@ -66,7 +63,7 @@ class StrengthClient:
         return process
 
     async def _request_strengths(
-        self, process: ChildProcess, ladder: str, results: int, order: Sequence[str]
+        self, process: ChildProcess, ladder: str, results: int
     ) -> tuple[StrengthsByBot, float]:
         if self._results_sent.get(ladder, 0) > results:
             self._results_sent[ladder] = 0  # the store has lost some results; send all of them again
@@ -79,7 +76,7 @@ class StrengthClient:
             )
             await process.drain()
             self._results_sent[ladder] = after + len(some)
-        process.send_line({"ladder": ladder, "order": list(order)})
+        process.send_line({"ladder": ladder})
         answer = json.loads(await process.read_line())
         return answer["strengths"], answer["cpu_s"]
 

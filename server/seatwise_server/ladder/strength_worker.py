@@ -1,7 +1,7 @@
 """Fits strengths in a process of its own: for a hundred bots it takes seconds, too long for an event loop.
 
-It is told {"ladder", "after", "results"}, which adds results after the first `after`, and {"ladder", "order"}, which asks for the
-strengths, and for the neighbours in this order that cannot be distinguished. The answer also says what it has cost, in seconds of CPU
+It is told {"ladder", "after", "results"}, which adds results after the first `after`, and {"ladder"}, which asks for the
+strengths, and for the neighbours in the table that cannot be distinguished. The answer also says what it has cost, in seconds of CPU
 time: the server asks again after a multiple of it. So the process has a small share of a core, of normal priority: with a lower
 one no table appeared for minutes on a busy machine.
 """
@@ -23,7 +23,7 @@ from seatwise_server.ladder.bot_form import rated_results
 PEER_PLACES = 10
 """The number of neighbours in the table, on each side, with which a bot is compared."""
 StrengthsByBot = dict[str, list[Any]]
-"""By bot: strength, low, high, provisional, peers."""
+"""By bot in the order of the table: strength, low, high, provisional, peers."""
 
 
 def main() -> None:
@@ -39,15 +39,14 @@ def main() -> None:
             log[message["after"] :] = map(LoggedResult.from_json, message["results"])
         else:
             began = time.process_time()
-            found = strengths_by_bot(log, message["order"])
+            found = strengths_by_bot(log)
             answers.print_line(json.dumps({"strengths": found, "cpu_s": time.process_time() - began}))
 
 
-def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> StrengthsByBot:
-    """Return the strengths by those of these results that are rated, for a table in this order."""
-    fitted = fit_strengths(rated_results(log))
-    known = {strength.bot: strength for strength in fitted.strengths}
-    rows = [known[bot] for bot in order if bot in known]
+def strengths_by_bot(log: Sequence[LoggedResult]) -> StrengthsByBot:
+    """Return the strengths by those of these results that are rated. The intervals hold at every look, because the log grows."""
+    fitted = fit_strengths(rated_results(log)).widen_for_every_look()
+    rows = sorted(fitted.strengths, key=lambda each: (-each.table_value, each.bot))
     return {each.bot: [each.value, each.low, each.high, each.provisional, _indistinct_neighbours(fitted, rows, place)]
             for place, each in enumerate(rows)}  # fmt: skip
 

@@ -85,4 +85,4 @@ def _join(names: Sequence[str]) -> str:
 def draw_strengths(standings: Sequence[Any]) -> Markup:
     """Draws the strength of each line of the table with its interval."""
     rows = [Whisker(short_label(line.bot), line.strength, line.low, line.high) for line in standings]
-    return draw_whiskers("Strength with its 95 % interval", rows, "strength", 0.0)
+    return draw_whiskers("Strength with its 95 % interval, at every look", rows, "strength", 0.0)

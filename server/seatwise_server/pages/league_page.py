@@ -318,7 +318,7 @@ def _draw_strengths(
         for line in standings
         if line.bot in known
     ]
-    return draw_whiskers("Strength with its 95 % interval", rows, "Elo above the mean", 0.0)
+    return draw_whiskers("Strength with its 95 % interval", rows, "Elo above the field", 0.0)
 
 
 def _crosstable_rows(

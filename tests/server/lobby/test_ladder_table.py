@@ -7,7 +7,7 @@ import errno
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from itertools import pairwise
 
 import pytest
@@ -57,12 +57,8 @@ async def logged(store: Store, results: list[LoggedResult], ladder: str = LADDER
         await store.results.append_result(ladder, result)
 
 
-def order_of(results: list[LoggedResult]) -> list[str]:
-    return [bot for bot, _ in recompute_ratings(results).ranked_bots()]
-
-
-async def fetched(client: StrengthClient, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
-    strengths, cpu_s = await client.fetch_strengths(ladder, results, order)
+async def fetched(client: StrengthClient, ladder: str, results: int) -> StrengthsByBot:
+    strengths, cpu_s = await client.fetch_strengths(ladder, results)
     assert 0 < cpu_s < 60
     return strengths
 
@@ -97,8 +93,8 @@ async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_agai
     with monkeypatch.context() as patch:
         patch.setattr(asyncio, "create_subprocess_exec", refuse)
         with pytest.raises(StrengthsFailed):
-            await fetched(strength_client, LADDER, 30, order_of(results))
-    assert await fetched(strength_client, LADDER, 30, order_of(results))
+            await fetched(strength_client, LADDER, 30)
+    assert await fetched(strength_client, LADDER, 30)
 
 
 async def test_strengths_are_those_of_the_refit_to_the_last_digit(
@@ -106,10 +102,10 @@ async def test_strengths_are_those_of_the_refit_to_the_last_digit(
 ) -> None:
     results = season(450)
     await logged(store, results)
-    found = await fetched(strength_client, LADDER, 450, order_of(results))
+    found = await fetched(strength_client, LADDER, 450)
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
         each.bot: (each.value, each.low, each.high, each.provisional)
-        for each in fit_strengths(rated_results(results)).strengths
+        for each in fit_strengths(rated_results(results)).widen_for_every_look().strengths
     }
 
 
@@ -118,14 +114,10 @@ async def test_a_row_that_was_told_is_not_told_again(store: Store, strength_clie
     await logged(store, results)
     for count in (20, 20, 60):
         part = results[:count]
-        assert await fetched(strength_client, LADDER, count, order_of(part)) == strengths_by_bot(
-            part, order_of(part)
-        )
+        assert await fetched(strength_client, LADDER, count) == strengths_by_bot(part)
     other = season(30, seed=4)
     await logged(store, other, "ladders/other")
-    assert await fetched(strength_client, "ladders/other", 30, order_of(other)) == strengths_by_bot(
-        other, order_of(other)
-    )
+    assert await fetched(strength_client, "ladders/other", 30) == strengths_by_bot(other)
 
 
 async def test_a_process_that_died_is_started_again_and_told_everything(
@@ -133,19 +125,18 @@ async def test_a_process_that_died_is_started_again_and_told_everything(
 ) -> None:
     results = season(30)
     await logged(store, results)
-    order = order_of(results)
-    first = await fetched(strength_client, LADDER, 30, order)
+    first = await fetched(strength_client, LADDER, 30)
     assert strength_client._process
     os.kill(strength_client._process.pid, signal.SIGKILL)
     await strength_client._process.wait()
     with pytest.raises(StrengthsFailed):
-        await fetched(strength_client, LADDER, 30, order)
-    assert await fetched(strength_client, LADDER, 30, order) == first
+        await fetched(strength_client, LADDER, 30)
+    assert await fetched(strength_client, LADDER, 30) == first
 
 
 def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
     results = season(80, bots=6)
-    found = strengths_by_bot(results, order_of(results))
+    found = strengths_by_bot(results)
     peers = {bot: set(told[4]) for bot, told in found.items()}
     assert any(peers.values())
     assert all(bot in peers[other] for bot, others in peers.items() for other in others)
@@ -156,8 +147,8 @@ def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
 
 def test_only_neighbours_are_named() -> None:
     results = season(40, bots=40)
-    order = order_of(results)
-    found = strengths_by_bot(results, order)
+    found = strengths_by_bot(results)
+    order = list(found)
     for bot, told in found.items():
         assert all(abs(order.index(bot) - order.index(peer)) <= PEER_PLACES for peer in told[4])
 
@@ -165,12 +156,32 @@ def test_only_neighbours_are_named() -> None:
 def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
     results = season(25)
     rated = recompute_ratings(results).ranked_bots()
-    strengths = strengths_by_bot(results, [bot for bot, _ in rated[1:]])
+    strengths = strengths_by_bot(results)
+    order = list(strengths)
+    strengths.pop(rated[0][0])
     lines = build_table(rated, strengths, {rated[2][0]: "forfeited"})
     assert decode_table(encode_table(lines)) == lines
-    assert [line.bot for line in lines] == [bot for bot, _ in rated]
-    assert [line.off for line in lines] == ["", "", "forfeited", "", ""]
-    assert (lines[0].provisional, lines[0].strength) == (True, 0.0)  # nothing is known of it yet
+    assert [line.bot for line in lines] == [*(bot for bot in order if bot in strengths), rated[0][0]]
+    assert {line.bot for line in lines if line.off} == {rated[2][0]}
+    assert (lines[-1].provisional, lines[-1].strength) == (True, 0.0)  # nothing is known of it yet
+
+
+def test_a_table_is_in_the_order_of_strengths_and_of_the_lower_end_while_provisional() -> None:
+    """A bot that has won its only match is not first, and the others stand by strength and not by rating."""
+    results = season(900)
+    new = LoggedResult(
+        901,
+        "matches/901",
+        ("bots/new/versions/1", *results[0].bots[:2]),
+        (0, 0, 0),
+        (1, 2, 3),
+        ("COMPLETED",) * 3,
+    )
+    found = strengths_by_bot([*results, new])
+    values = [told[1] if told[3] else told[0] for told in found.values()]
+    assert values == sorted(values, reverse=True)
+    assert max(told[0] for told in found.values()) == found["bots/new/versions/1"][0]
+    assert list(found).index("bots/new/versions/1") > 0
 
 
 # Who holds a ladder

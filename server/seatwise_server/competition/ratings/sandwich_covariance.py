@@ -50,13 +50,8 @@ CountedCluster = tuple[Cluster, int]
 """A cluster, and how often it occurred."""
 
 
-def gradient_covariance(
-    seen: Comparisons, strengths: Vector, *, has_design_effect: bool = True
-) -> FloatArray:
-    """Return the covariance of the sums of won comparisons, one for each bot: the meat of the sandwich.
-
-    Without `has_design_effect` the model takes the matches of one deal for independent, as version 1 of the statistics did.
-    """
+def gradient_covariance(seen: Comparisons, strengths: Vector) -> FloatArray:
+    """Return the covariance of the sums of won comparisons, one for each bot: the meat of the sandwich."""
     known = information_by_bot(seen, strengths)
     trust = known / (known + HALF_TRUSTED_INFORMATION)
     total = np.zeros((len(strengths), len(strengths)))
@@ -66,7 +61,7 @@ def gradient_covariance(
         seen_parts = np.minimum.reduceat(trust[residuals.bots], residuals.starts)
         _add_outer_products(total, residuals, residuals.counts * seen_parts)
         for (piece, count), seen_part in zip(clusters, seen_parts.tolist(), strict=True):
-            modelled = shared if has_design_effect and len(piece) > 1 else single
+            modelled = shared if len(piece) > 1 else single
             for match in piece:
                 modelled[tuple([bot for bot, _ in match])] += count * (1 - seen_part)
     add_model_covariance(total, single, strengths)

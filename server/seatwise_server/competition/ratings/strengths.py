@@ -36,6 +36,9 @@ FIRST_LOOK_ERROR = 80.0
 PROVISIONAL_HALF_WIDTH = 100.0
 """A strength is provisional while its interval extends further than this to each side, in Elo points."""
 
+HALF_WEIGHT_COMPARISONS = 5.0
+"""With so many comparisons won, and as many lost, a bot has half its weight in the reference of strengths."""
+
 
 @dataclass(frozen=True, slots=True)
 class StrengthInterval:
@@ -53,7 +56,7 @@ class StrengthInterval:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """The strength of one version, in Elo points above the mean of all bots that matches link it to."""
+    """The strength of one version, in Elo points above the mean of the bots that matches link it to (`reference_shares`)."""
 
     bot: str
     value: float
@@ -63,6 +66,11 @@ class Strength:
     provisional: bool
     """Whether its interval is wide, or no matches link its group to the largest one."""
 
+    @property
+    def table_value(self) -> float:
+        """What orders a table: the strength, or the lower end of the interval while the bot is provisional."""
+        return self.low if self.provisional else self.value
+
 
 @dataclass(frozen=True)
 class StrengthFit:
@@ -70,6 +78,8 @@ class StrengthFit:
 
     strengths: tuple[Strength, ...]
     """The strongest first."""
+    shares: dict[str, float]
+    """By bot, its share in the reference of its group."""
     _numbers: dict[str, int] = field(repr=False)
     _values: Vector = field(repr=False)
     _covariance: Matrix = field(repr=False)
@@ -148,27 +158,23 @@ class StrengthFit:
         )
 
 
-def fit_strengths(results: Iterable[LoggedResult], *, has_design_effect: bool = True) -> StrengthFit:
-    """Fit the strengths to all results of a log, in any order. The log has no void matches.
-
-    Intervals of version 1 of the statistics have no design effect: see `gradient_covariance`.
-    """
-    return fit_comparisons(count_comparisons(results), has_design_effect=has_design_effect)
-
-
-def fit_comparisons(seen: Comparisons, *, has_design_effect: bool = True) -> StrengthFit:
-    """Fit the strengths to results that are counted already."""
+def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
+    """Fit the strengths to all results of a log, in any order. The log has no void matches."""
+    seen = count_comparisons(results)
     # imports numpy, which takes longer than a fit of some bots; only what fits strengths needs it
     from seatwise_server.competition.ratings.strengths import estimate_strengths
 
     groups = _linked_groups(seen)
-    found, spread = estimate_strengths(seen, groups, has_design_effect=has_design_effect)
-    values = _center_by_group(found, groups)
+    shares = reference_shares(seen, groups)
+    values, spread = estimate_strengths(seen, groups, shares)
     times = half_width_errors(max(2, seen.cluster_count - len(seen.bots)))
     strengths = _build_strengths(
         seen, values, [times * math.sqrt(max(0.0, spread[n][n])) for n in range(len(values))], groups
     )
-    return StrengthFit(strengths, {bot: n for n, bot in enumerate(seen.bots)}, values, spread, groups, times)
+    numbers = {bot: n for n, bot in enumerate(seen.bots)}
+    return StrengthFit(
+        strengths, dict(zip(seen.bots, shares, strict=True)), numbers, values, spread, groups, times
+    )
 
 
 def _build_strengths(
@@ -204,14 +210,27 @@ def _linked_groups(seen: Comparisons) -> tuple[int, ...]:
     return tuple(map(root, range(len(least))))
 
 
-def _center_by_group(values: Sequence[float], groups: Sequence[int]) -> Vector:
-    """Return each value minus the mean of its group."""
+def reference_shares(seen: Comparisons, groups: Sequence[int]) -> Vector:
+    """Return by bot its share in the reference of its group: the weighted mean strength from which all of its strengths count.
+
+    The weight is w / (w + `HALF_WEIGHT_COMPARISONS`), where w is the number of comparisons that the bot won or lost, whichever is
+    smaller. So a bot that never wins does not move the strengths of the others. If all weights of a group are 0, they are equal.
+    """
+    won, lost = [0.0] * len(seen.bots), [0.0] * len(seen.bots)
+    for (one, other), met, ahead in seen.pairs:
+        won[one] += ahead
+        lost[one] += met - ahead
+        won[other] += met - ahead
+        lost[other] += ahead
+    both = map(min, won, lost)
+    weights = [least / (least + HALF_WEIGHT_COMPARISONS) for least in both]
     sums: dict[int, float] = defaultdict(float)
-    sizes: dict[int, int] = defaultdict(int)
-    for value, group in zip(values, groups, strict=True):
-        sums[group] += value
-        sizes[group] += 1
-    return [value - sums[group] / sizes[group] for value, group in zip(values, groups, strict=True)]
+    for weight, group in zip(weights, groups, strict=True):
+        sums[group] += weight
+    return [
+        weight / sums[group] if sums[group] else 1 / groups.count(group)
+        for weight, group in zip(weights, groups, strict=True)
+    ]
 
 
 def _holds_zero(interval: StrengthInterval) -> bool:
@@ -222,26 +241,27 @@ def _holds_zero(interval: StrengthInterval) -> bool:
 
 
 def estimate_strengths(
-    seen: Comparisons, groups: Sequence[int], *, has_design_effect: bool = True
+    seen: Comparisons, groups: Sequence[int], shares: Sequence[float]
 ) -> tuple[Vector, Matrix]:
-    """Return the likeliest strengths, and the covariance of the strengths above the means of their groups.
+    """Return the likeliest strengths above the references of their groups, and the covariance of these.
 
     The prior is information too, so its part varies with the rest.
     """
     found = maximize_likelihood(seen)
-    meat = gradient_covariance(seen, found, has_design_effect=has_design_effect)
+    meat = gradient_covariance(seen, found)
     for number, strength in enumerate(found):
         meat[number, number] += prior_information(strength)
     spread = sandwich_product(invert_array(information_matrix(seen, found)), meat)
-    centered: Matrix = _center_columns(_center_columns(spread.T, groups).T, groups).T.tolist()
-    return found, centered
+    centered: Matrix = _center_columns(_center_columns(spread.T, groups, shares).T, groups, shares).T.tolist()
+    [values] = _center_columns(np.array([found]).T, groups, shares).T.tolist()
+    return values, centered
 
 
-def _center_columns(matrix: FloatArray, groups: Sequence[int]) -> FloatArray:
-    """Return the matrix minus the mean of each column over the rows of the same group."""
-    sums, sizes = np.zeros_like(matrix), np.zeros(len(matrix))
-    for row, group in zip(matrix, groups, strict=True):  # a group has the number of one of its bots
-        sums[group] += row
-        sizes[group] += 1
-    of_rows = list(groups)
-    return matrix - sums[of_rows] / sizes[of_rows, np.newaxis]
+def _center_columns(matrix: FloatArray, groups: Sequence[int], shares: Sequence[float]) -> FloatArray:
+    """Return the matrix minus the weighted mean of each column over the rows of the same group."""
+    means = np.zeros_like(matrix)
+    for row, group, share in zip(
+        matrix, groups, shares, strict=True
+    ):  # a group has the number of one of its bots
+        means[group] += share * row
+    return matrix - means[list(groups)]

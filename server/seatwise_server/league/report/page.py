@@ -248,9 +248,7 @@ def _draw_strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
         for player in facts.order
         if player in known
     ]
-    return figures.draw_whiskers(
-        "Strengths with their intervals", rows, "Elo above the mean of the field", middle=0
-    )
+    return figures.draw_whiskers("Strengths with their intervals", rows, "Elo above the field", middle=0)
 
 
 def _crosstable_rows(facts: Facts) -> list[dict[str, Any]]:
