@@ -68,7 +68,7 @@ class Strength:
 
     @property
     def table_value(self) -> float:
-        """What orders a table: the strength, or the lower end of the interval while the bot is provisional."""
+        """The value that orders a table: the strength, or the lower end of the interval while the bot is provisional."""
         return self.low if self.provisional else self.value
 
 
@@ -161,9 +161,6 @@ class StrengthFit:
 def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
     """Fit the strengths to all results of a log, in any order. The log has no void matches."""
     seen = count_comparisons(results)
-    # imports numpy, which takes longer than a fit of some bots; only what fits strengths needs it
-    from seatwise_server.competition.ratings.strengths import estimate_strengths
-
     groups = _linked_groups(seen)
     shares = reference_shares(seen, groups)
     values, spread = estimate_strengths(seen, groups, shares)
