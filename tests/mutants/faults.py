@@ -651,7 +651,7 @@ FAULTS: tuple[Fault, ...] = (
     # The REST door
     Fault(
         "a URL without authorization",
-        f"{REST}/endpoints.py",
+        f"{REST}/rest_app.py",
         "authorize_request(self._authenticator, self.operation.method, request)",
         "authorize_request(self._authenticator, '/seatwise.v1.GameService/ListGames', request)",
         ("tests/contract/test_access.py",),
