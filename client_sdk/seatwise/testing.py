@@ -8,12 +8,14 @@ def test_the_game_is_right():
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from time import perf_counter_ns
-from typing import Any, Final
+from time import perf_counter_ns, process_time_ns
+from typing import Any, Final, NamedTuple
 
 from seatwise.errors import UsageError
 from seatwise.hosting import HostedGame
@@ -26,7 +28,10 @@ from seatwise_referee.hosted.hosted_rules import HostedRules, HostedState
 from seatwise_referee.hosted.payload import HostedMove
 
 SLOWEST_STEP_MS: Final = 20.0
-"""The most milliseconds that a step may take on average of its ten slowest runs, on the machine of the check."""
+"""The most milliseconds of CPU time that a step may take on average of its ten slowest runs, on the machine of the check."""
+
+LONGEST_STEP_MS: Final = 10 * SLOWEST_STEP_MS
+"""The same by the clock on the wall, for a step that waits. On a busy machine any step takes longer than its CPU time."""
 
 MATCHES: Final = 30
 """The matches that are played by default."""
@@ -60,7 +65,7 @@ class GameReport:
     """A sentence for each fault; empty if none was found."""
 
     secrets: str
-    """"checked", or "not checked" and why: a game without `resample_state` cannot be checked."""
+    """"checked", or "not checked" and why: nothing is hidden, or a game without `resample_state` cannot be checked."""
 
     matches: int
     """The number of matches that were played."""
@@ -69,7 +74,7 @@ class GameReport:
     """The number of moves in them."""
 
     step_ms: float
-    """The mean time of a step, in milliseconds."""
+    """The mean CPU time of a step, in milliseconds."""
 
     digest: str = ""
     """SHA-256 over all moves and last views, in hex: the same in every process, whatever its order of sets."""
@@ -121,15 +126,18 @@ class _GameChecks:
     """The checks of one game. Each fault is told once."""
 
     def __init__(self, rules: HostedRules, seed: int) -> None:
-        self._rules = rules
+        self._rules = _TimedRules(rules.game, rules.package)
         self._game: HostedGame[Any] = rules.game
         self._seed = seed
         self._chance = random.Random(seed)
         self._faults: dict[str, None] = {}
         self._has_resampled = False
+        self._hides_anything = False
+        """Whether one seat is shown anything that another is not, apart from its own number."""
         self._digest = sha256()
         self._moves = 0
-        self._step_ns: list[int] = []
+        self._cpu_times: list[_StepTime] = []
+        self._wall_times: list[_StepTime] = []
 
     def check_matches(self, matches: int) -> GameReport:
         """Play and check. A match that fails is not continued."""
@@ -146,7 +154,7 @@ class _GameChecks:
             self._add_fault("no seat is ever asked: find_turn returns None at the start of every match")
         self._check_times()
         secrets = self._describe_secrets()
-        mean_ms = sum(self._step_ns) / max(1, len(self._step_ns)) / 1e6
+        mean_ms = sum(each.ns for each in self._cpu_times) / max(1, len(self._cpu_times)) / 1e6
         return GameReport(
             self._rules.name,
             tuple(self._faults),
@@ -158,14 +166,19 @@ class _GameChecks:
         )
 
     def _describe_secrets(self) -> str:
+        if not self._has_resampled and not self._hides_anything:
+            return "not checked: nothing is hidden from one seat alone"
         if not self._game.can_resample():
             return "not checked: the game has no resample_state"
         if not self._has_resampled:
             return "not checked: resample_state never changes anything that another seat sees"
         return "checked"
 
-    def _note_resampling(self, state: HostedState) -> None:
-        """Note whether drawing hidden information again changes what any other seat sees."""
+    def _note_secrets(self, state: HostedState) -> None:
+        """Note whether a seat is shown anything alone, and whether drawing it again changes what any other seat sees."""
+        if not self._hides_anything:
+            first, *others = (_without_number(view.text, view.seat) for view in state.views[:-1])
+            self._hides_anything = any(each != first for each in others)
         if self._game.can_resample() and not self._has_resampled:
             self._has_resampled = self._rules.is_changed_by_resampling(state)
 
@@ -179,11 +192,11 @@ class _GameChecks:
             sha256(f"check-game/{self._seed}/{number}".encode()).digest(),
         )
         options = self._draw_options(number)
-        state, once_ns = _run_timed(lambda: self._rules.deal(seats, seed, options))
-        again, twice_ns = _run_timed(lambda: self._rules.deal(seats, seed, options))
-        self._note_time(once_ns, twice_ns)
+        state, *once = self._rules.run_timed(lambda: self._rules.deal(seats, seed, options))
+        again, *twice = self._rules.run_timed(lambda: self._rules.deal(seats, seed, options))
+        self._note_times(once, twice)
         self._check_repeat("start_match", state, again)
-        self._note_resampling(state)
+        self._note_secrets(state)
         moves: list[HostedMove] = []
         while state.asked is not None:
             move = self._chance.choice(list(self._rules.legal_moves(state, state.asked)))
@@ -206,7 +219,7 @@ class _GameChecks:
         return self._rules.complete_options(drawn)
 
     def _step(self, state: HostedState, seat: Seat, move: HostedMove) -> HostedState:
-        after, once_ns = _run_timed(lambda: self._rules.play(state, seat, move))
+        after, *once = self._rules.run_timed(lambda: self._rules.play(state, seat, move))
         self._moves += 1
         method = "play_choices" if state.is_joint else "play_move"
         if self._rules.work_out_again(state) != state:
@@ -216,9 +229,10 @@ class _GameChecks:
         self._check_refusals(state, seat)
         if not self._game.can_list_all():
             self._check_unlisted(state, seat)
-        again, twice_ns = _run_timed(lambda: self._rules.play(state, seat, move))
-        self._note_time(once_ns, twice_ns)
+        again, *twice = self._rules.run_timed(lambda: self._rules.play(state, seat, move))
+        self._note_times(once, twice)
         self._check_repeat(method, after, again)
+        self._note_secrets(after)
         return after
 
     def _check_unlisted(self, state: HostedState, seat: Seat) -> None:
@@ -273,23 +287,61 @@ class _GameChecks:
             )
 
     def _check_times(self) -> None:
-        slowest = sorted(self._step_ns)[-_SLOW_RUNS:]
-        slow_ms = sum(slowest) / max(1, len(slowest)) / 1e6
-        if slow_ms > SLOWEST_STEP_MS:
-            self._add_fault(
-                f"its slowest steps take {slow_ms:.0f} ms each; more than {SLOWEST_STEP_MS:.0f} ms are too slow"
-            )
+        self._check_time(self._cpu_times, SLOWEST_STEP_MS, "of CPU time")
+        self._check_time(self._wall_times, LONGEST_STEP_MS, "by the clock, and wait for something")
 
-    def _note_time(self, once_ns: int, twice_ns: int) -> None:
-        """Note the shorter time of two runs of a step, because a busy machine is no fault of the game."""
-        self._step_ns.append(min(once_ns, twice_ns))
+    def _check_time(self, times: list[_StepTime], most_ms: float, unit: str) -> None:
+        """Name the method in which most of the time of the slowest steps passes."""
+        slowest = sorted(times, key=lambda each: each.ns)[-_SLOW_RUNS:]
+        slow_ms = sum(each.ns for each in slowest) / max(1, len(slowest)) / 1e6
+        if slow_ms <= most_ms:
+            return
+        methods = sum((each.methods for each in slowest), Counter[str]())
+        where = f", mostly in {methods.most_common(1)[0][0]}" if methods else ""
+        self._add_fault(
+            f"its slowest steps take {slow_ms:.0f} ms each {unit}{where}; more than {most_ms:.0f} ms are too slow"
+        )
+
+    def _note_times(self, once: Sequence[_StepTime], twice: Sequence[_StepTime]) -> None:
+        """Note the shorter of two runs of a step by each clock, because a busy machine is no fault of the game."""
+        for times, *runs in zip((self._cpu_times, self._wall_times), once, twice, strict=True):
+            times.append(min(runs, key=lambda each: each.ns))
 
 
-def _run_timed(step: Callable[[], HostedState]) -> tuple[HostedState, int]:
-    """Run a step; return the state after it, and the nanoseconds that it took."""
-    started_ns = perf_counter_ns()
-    state = step()
-    return state, perf_counter_ns() - started_ns
+class _StepTime(NamedTuple):
+    """The time of one step by one clock."""
+
+    ns: int
+    methods: Counter[str]
+    """The nanoseconds in each method of the author."""
+
+
+class _TimedRules(HostedRules):
+    """The rules of a game that measure the methods of its author."""
+
+    def __init__(self, game: HostedGame[Any], package: str) -> None:
+        super().__init__(game, package)
+        self._cpu_ns, self._wall_ns = Counter[str](), Counter[str]()
+
+    def run_timed(self, step: Callable[[], HostedState]) -> tuple[HostedState, _StepTime, _StepTime]:
+        """Run a step; return the state after it, its CPU time and its time by the clock."""
+        self._cpu_ns, self._wall_ns = Counter[str](), Counter[str]()
+        cpu_ns, wall_ns = process_time_ns(), perf_counter_ns()
+        state = step()
+        cpu_ns, wall_ns = process_time_ns() - cpu_ns, perf_counter_ns() - wall_ns
+        return state, _StepTime(cpu_ns, self._cpu_ns), _StepTime(wall_ns, self._wall_ns)
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        cpu_ns, wall_ns = process_time_ns(), perf_counter_ns()
+        found = super()._call(method, *arguments)
+        self._cpu_ns[method] += process_time_ns() - cpu_ns
+        self._wall_ns[method] += perf_counter_ns() - wall_ns
+        return found
+
+
+def _without_number(text: str, seat: Seat | None) -> dict[str, object]:
+    """Return a view without its entries that only name the seat itself."""
+    return {name: value for name, value in json.loads(text).items() if value != seat}
 
 
 __all__ = ["GameReport", "check_game"]

@@ -348,7 +348,9 @@ async def test_a_ladder_shows_what_can_be_told_apart(http_house: House) -> None:
 )
 async def test_a_ladder_whose_first_table_is_not_there_yet_says_so(results: int, told: str) -> None:
     ladder = ladder_pb2.Ladder(name="ladders/new", game="ugo", seats=2, results=results)
-    page = render_page("ladder.html.j2", ladder=ladder, results=0, standings=[], matches=[]).decode()
+    page = render_page(
+        "ladder.html.j2", ladder=ladder, results=0, standings=[], matches=[], update_time=None, history=None
+    ).decode()
     assert told in page
     assert f"{results} results count" in page
 
