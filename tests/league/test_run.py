@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -220,7 +221,29 @@ def test_a_bot_that_cannot_be_imported_is_named_before_anything_is_played(folder
     assert code == 2
     assert "broken.py cannot be imported" in err
     assert "no model" in err
+    assert err.endswith("To go on without this bot: the same command with --without mine\n")
     assert not (folder / "out" / "season.jsonl").exists()
+    code, out, err = ended(started(folder, "--without", "mine"))
+    assert code == 0, err
+    assert "mine" not in out
+    (told,) = re.findall(r"^\d+ .* matches .*$", err.rpartition("a second")[2], re.MULTILINE)
+    assert re.match(r"24 of 24 matches are over, in [\d.]+ s \([\d.]+ matches/s, \d+ moves/s\)$", told)
+
+
+def test_a_season_goes_on_without_a_bot_that_can_no_longer_be_imported(folder):
+    (folder / "mine.py").write_text("from seatwise.samples import sample\nMine = sample('greedy')\n")
+    with (folder / "league.toml").open("a") as file:
+        file.write('[[entrants]]\nbot = "mine.py:Mine"\nname = "mine"\n')
+    run = started(folder)
+    until(lambda: written(folder, "result"))
+    run.send_signal(signal.SIGINT)
+    assert ended(run)[0] == 130
+    (folder / "mine.py").write_text("Mine = 1 / 0\n")
+    assert ended(started(folder))[0] == 2
+    code, out, err = ended(started(folder, "--without", "mine"))
+    assert code == 0, err
+    assert "mine" in out
+    assert [line["player"] for line in written(folder, "given_up")] == ["bots/mine/versions/1"]
 
 
 OTHERS = """\

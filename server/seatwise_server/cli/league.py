@@ -75,6 +75,11 @@ def _configure_run(parser: ArgumentParser) -> None:
         "--stop-at-walk-over", action="store_true",
         help="let open matches end and stop when a match is lost by walk-over, so that you can annul it in time",
     )  # fmt: skip
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="NAME",
+        help="go on without this entrant, such as one that cannot be imported; may be repeated. Before the first match it is left "
+        "out, afterwards a substitute resigns its matches",
+    )  # fmt: skip
     add_security_arguments(parser)
     _add_table(parser)
 
@@ -135,11 +140,10 @@ def _run_league(args: Namespace) -> int:
 
     from seatwise.errors import TemporaryError
     from seatwise_server.league import season
-    from seatwise_server.league.league_file import read_league
     from seatwise_server.league.progress import show_progress
 
     use_deck_files(args.deck)
-    league = read_league(Path(args.file))
+    league, gives_up = season.read_league_without(Path(args.file), args.without, Path(args.results))
     try:
         with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
@@ -147,7 +151,12 @@ def _run_league(args: Namespace) -> int:
                 args.address or "", _read_token(args), decks_of_ours, security_of(args)
             )
             playing = season.play_league(
-                league, Path(args.results), where, screen, stops_at_walk_over=args.stop_at_walk_over
+                league,
+                Path(args.results),
+                where,
+                screen,
+                stops_at_walk_over=args.stop_at_walk_over,
+                gives_up=gives_up,
             )
             played = asyncio.run(playing)
     except TemporaryError as error:
@@ -168,9 +177,14 @@ def _print_pace(played: SeasonRun) -> None:
             file=sys.stderr,
         )
     else:
-        matches, moves = played.matches / played.seconds, played.moves / played.seconds
-        took = f"{played.matches} matches in {played.seconds:.1f} s"
-        print(f"{took}: {matches:.2f} matches/s, {moves:.0f} moves/s", file=sys.stderr)
+        rates = (
+            f"{played.matches / played.seconds:.2f} matches/s, {played.moves / played.seconds:.0f} moves/s"
+        )
+        own = "" if played.new_results == played.results else f", {played.new_results} of them in this run"
+        void = played.matches - played.new_results
+        own += f", and {void} void" if void > 0 else ""
+        took = f"{played.results} of {played.expected} matches are over{own}, in {played.seconds:.1f} s"
+        print(f"{took} ({rates})", file=sys.stderr)
 
 
 def _report_season(args: Namespace) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from seatwise.errors import UsageError
 from seatwise.samples import SAMPLES
 from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.settings import Entrant
@@ -13,11 +15,22 @@ from seatwise_server.league.table_reader import TableReader
 from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 
 FEWEST_ENTRANTS = 2
+GO_ON = "to go on without this entrant, add --without and its name"
 
 
-def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, ...]:
-    """Read all entrants and check that their names differ. Raises `LeagueFileError`."""
+def read_entrants(
+    top: TableReader, game: str, folder: Path, without: Collection[str] = ()
+) -> tuple[Entrant, ...]:
+    """Read all entrants but those `without`, and check that their names differ.
+
+    Raises `LeagueFileError`, or `UsageError` if there is no entrant that is to be left out.
+    """
     tables = top.read_tables("entrants")
+    names = [_read_name(table.copy_reader()) for table in tables] if without else []
+    if missing := [name for name in without if name not in names]:
+        raise UsageError(f"--without: there is no entrant {missing[0]!r}; there are {', '.join(names)}")
+    if without:
+        tables = [table for table, name in zip(tables, names, strict=True) if name not in without]
     entrants = tuple(_read_entrant(table, game, folder) for table in tables)
     if len(entrants) < FEWEST_ENTRANTS:
         raise top.make_error(
@@ -26,6 +39,13 @@ def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, .
         )
     _check_names(tables, entrants)
     return entrants
+
+
+def _read_name(table: TableReader) -> str:
+    """Read only the name, whatever else the entrant may have."""
+    if table.has_key("registered"):
+        return _read_registered(table).name
+    return table.read_text("name", _named_after(table.read_text("bot")))
 
 
 def _read_entrant(table: TableReader, game: str, folder: Path) -> Entrant:
@@ -108,10 +128,10 @@ def _names_in(table: TableReader, path: Path) -> set[str]:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except OSError as error:
         raise table.make_error(
-            "bot", f"cannot read {path}: {error.strerror}; paths start at the league file"
+            "bot", f"cannot read {path}: {error.strerror}; paths start at the league file; {GO_ON}"
         ) from None
     except (SyntaxError, ValueError) as error:
-        raise table.make_error("bot", f"{path} is not a Python program: {error}") from None
+        raise table.make_error("bot", f"{path} is not a Python program: {error}; {GO_ON}") from None
     return {name for node in tree.body for name in _bound_by(node)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ from seatwise_server.resource_names import BadBotName, bot_name_for
 TESTED = 2
 
 
-def read_league(path: Path) -> League:
-    """Read the league in that file. Raises `LeagueFileError`."""
+def read_league(path: Path, without: Collection[str] = ()) -> League:
+    """Read the league in that file, as if it had none of the entrants `without`. Raises `LeagueFileError`."""
     source = LeagueFileText(str(path), _read_text(path))
     try:
         values = tomllib.loads(source.text)
@@ -47,7 +47,7 @@ def read_league(path: Path) -> League:
         raise LeagueFileError(
             f"{path}: this is not TOML: {error}; see docs/league.md for an example"
         ) from None
-    return _read_settings(TableReader(source, "", values), path.parent)
+    return _read_settings(TableReader(source, "", values), path.parent, without)
 
 
 def _read_text(path: Path) -> str:
@@ -59,10 +59,10 @@ def _read_text(path: Path) -> str:
         raise LeagueFileError(f"{path}: this is not text in UTF-8, which TOML requires") from None
 
 
-def _read_settings(top: TableReader, folder: Path) -> League:
+def _read_settings(top: TableReader, folder: Path, without: Collection[str]) -> League:
     game = top.read_choice("game", GAMES)
     form = top.read_choice("format", LEAGUE_FORMATS, "round-robin")
-    entrants = read_entrants(top, game, folder)
+    entrants = read_entrants(top, game, folder, without)
     tables = top.read_choice("tables", TABLE_KINDS, SERVER_TABLES)
     league = League(
         name=_read_name(top),

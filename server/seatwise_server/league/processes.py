@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE
 
@@ -105,8 +105,25 @@ async def start_bot(
     )
 
 
-async def check_bot_file(league: League, entrant: Entrant) -> None:
-    """Import the bot in a process of its own. Raises `UsageError` with its error message if that fails."""
+async def check_bot_files(league: League, given_up: Collection[str]) -> None:
+    """Import each bot, but those of players that are given up, in a process of its own.
+
+    Raises `UsageError` with the error messages of all that fail, which says how to go on without them.
+    """
+    checked = [each for each in league.entrants if each.is_local and each.player not in given_up]
+    failures = await asyncio.gather(*(_find_failure(league, each) for each in checked))
+    failed = {each.name: why for each, why in zip(checked, failures, strict=True) if why}
+    if not failed:
+        return
+    options = " ".join(f"--without {name}" for name in failed)
+    which = f"{'this bot' if len(failed) == 1 else 'these bots'}"
+    raise UsageError(
+        "\n".join(failed.values()) + f"\nTo go on without {which}: the same command with {options}"
+    )
+
+
+async def _find_failure(league: League, entrant: Entrant) -> str:
+    """Return why the bot cannot be imported; empty if it can."""
     code = "import sys; from seatwise.bot_files import load_bot; load_bot(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, entrant.bot, league.game, env=others_environment(),
@@ -118,9 +135,8 @@ async def check_bot_file(league: League, entrant: Entrant) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-        raise UsageError(f"{entrant.bot}: importing it took longer than {START_S:.0f} s") from None
-    if process.returncode:
-        raise UsageError(_extract_reason(said.decode(errors="replace"), entrant))
+        return f"{entrant.bot}: importing it took longer than {START_S:.0f} s"
+    return _extract_reason(said.decode(errors="replace"), entrant) if process.returncode else ""
 
 
 def _extract_reason(said: str, entrant: Entrant) -> str:

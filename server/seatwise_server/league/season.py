@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +19,11 @@ from seatwise.kits import KITS
 from seatwise.link.security import Security, SecurityOptions
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.league import season_log
+from seatwise_server.league.league_file import read_league
 from seatwise_server.league.local_match import LocalSeason
 from seatwise_server.league.local_runner import LocalRunner, count_workers, read_or_create_key
 from seatwise_server.league.players import Players
-from seatwise_server.league.processes import OwnServer, check_bot_file
+from seatwise_server.league.processes import OwnServer, check_bot_files
 from seatwise_server.league.progress import Screen
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
@@ -42,11 +43,17 @@ class SeasonRun:
 
     is_over: bool
     matches: int
-    """The matches that were played in this run."""
+    """The matches that were played in this run, void ones too."""
     moves: int
     """The moves of these matches, as far as their records have arrived."""
     seconds: float
     """The time from the first match to the last, in seconds."""
+    results: int = 0
+    """The results of the whole season so far."""
+    expected: int = 0
+    """The matches of the whole season, as far as is known now."""
+    new_results: int = 0
+    """The results of this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +70,52 @@ class LeagueServer:
     """The options of TLS for connections to it."""
 
 
+def read_league_without(path: Path, names: Collection[str], results: Path) -> tuple[League, tuple[str, ...]]:
+    """Read a league that is to be played without these entrants. Return it, and the players that it gives up.
+
+    Before the first match they are left out. In a season that has begun with them a substitute resigns their matches.
+    Raises `UsageError`.
+    """
+    league = read_league(path, names)
+    if names and season_log.has_begun(results):
+        whole = read_league(path)
+        if season_log.read_season(results)[0] == whole.to_json():
+            if whole.has_local_tables:
+                raise UsageError(
+                    f"the season in {results} has begun with {', '.join(names)}, and at local tables nothing plays in place of a bot; "
+                    "repair it, or begin another season with --results"
+                )
+            return whole, tuple(each.player for each in whole.entrants if each.name in names)
+    return league, ()
+
+
 async def play_league(
-    league: League, results: Path, where: LeagueServer, screen: Screen, *, stops_at_walk_over: bool = False
+    league: League,
+    results: Path,
+    where: LeagueServer,
+    screen: Screen,
+    *,
+    stops_at_walk_over: bool = False,
+    gives_up: Collection[str] = (),
 ) -> SeasonRun:
     """Play the matches that are left. Ctrl-C lets open matches end; a second one ends the run at once.
 
-    With `stops_at_walk_over` the run ends in the same way when a match is lost by walk-over.
+    With `stops_at_walk_over` the run ends in the same way when a match is lost by walk-over. A substitute resigns the
+    matches of the players that it `gives_up`.
 
     Raises `UsageError`, and `SeatwiseError` if the server refuses a call.
     """
     schedule = schedule_of(league)
-    await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
+    out = season_log.read_season(results)[1].given_up if season_log.has_begun(results) else {}
+    await check_bot_files(league, {*out, *gives_up})
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
     book = season_log.open_season_log(results, league, new_name)
     if league.has_local_tables:
         with closing(book):
             return await _play_locally(league, schedule, book, results, where, screen)
+    for player in gives_up:
+        if player not in book.season.given_up:
+            book.give_up_entrant(player, "the organiser goes on without it")
     tables = usual_tables(league)
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
@@ -147,9 +184,11 @@ async def _play_locally(
 
 async def _run_timed(runner: Runner | LocalRunner) -> SeasonRun:
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    began, before = loop.time(), len(runner.so_far.results)
     is_over = await runner.run()
-    return SeasonRun(is_over, runner.played, runner.moves, loop.time() - began)
+    took_s, results = loop.time() - began, len(runner.so_far.results)
+    expected = runner.schedule.expected_matches(runner.so_far)
+    return SeasonRun(is_over, runner.played, runner.moves, took_s, results, expected, results - before)
 
 
 # The server

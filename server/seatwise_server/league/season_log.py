@@ -243,6 +243,12 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
         raise
 
 
+def has_begun(folder: Path) -> bool:
+    """Return whether that folder holds the first line of a season log."""
+    path = log_path(folder)
+    return path.is_file() and b"\n" in path.read_bytes()[: 2**20]
+
+
 def read_season(folder: Path) -> tuple[dict[str, Any], Season]:
     """Read settings and season from the season log in that folder. Raises `UsageError` if there is none."""
     try:

@@ -91,6 +91,10 @@ class TableReader:
             raise self.make_error(key, f"write each of them as a table under [[{key}]]")
         return [TableReader(self._source, f"{key}[{place}]", each) for place, each in enumerate(values)]
 
+    def copy_reader(self) -> TableReader:
+        """Return a reader of the same table, whose reading leaves this one as it is."""
+        return TableReader(self._source, self._name, self._values)
+
     def take_rest(self) -> dict[str, Any]:
         """Remove and return all values that have not been read yet, without checks."""
         rest, self._values = self._values, {}
