@@ -129,8 +129,58 @@ def test_bots_over_http_are_described_as_streams_of_lines_and_posts_without_an_a
     assert DOCUMENT["paths"]["/v1/play"]["get"]["parameters"] == []
 
 
+def test_streams_are_lines_of_messages_or_a_text_of_events() -> None:
+    for path in ("/v1/matches/{match}:watch", "/v1/attendance", "/v1/play"):
+        content = DOCUMENT["paths"][path]["get"]["responses"]["200"]["content"]
+        assert list(content) == ["application/x-ndjson", "text/event-stream"], (
+            "generators take the first that they know"
+        )
+        assert list(content["application/x-ndjson"]["schema"]) == ["$ref"]
+        assert content["text/event-stream"]["schema"]["type"] == "string"
+
+
+def test_schemas_have_names_that_no_generator_makes_itself() -> None:
+    for name, operation in operations():
+        if body := operation.get("requestBody"):
+            assert list(body["content"]["application/json"]["schema"]) == ["$ref"], name
+        own = operation["operationId"][:1].upper() + operation["operationId"][1:]
+        made = {
+            own + ending
+            for ending in (
+                "Response",
+                "Responses",
+                "Error",
+                "Errors",
+                "Params",
+                "Data",
+                "JSONBody",
+                "JSONRequestBody",
+            )
+        }
+        assert not made & {*SCHEMAS, *DOCUMENT["components"]["responses"]}, name
+
+
+def test_messages_that_are_always_there_are_required() -> None:
+    assert SCHEMAS["GetMatchAnswer"]["required"] == ["match"]
+    assert {"createTime", "timeControl", "bots"} <= {*SCHEMAS["Match"]["required"]}
+    assert not {"result", "endTime", "dealSet"} & {*SCHEMAS["Match"]["required"]}
+    assert SCHEMAS["TimeControl"]["required"][:2] == ["freeMs", "bankMs"]
+    assert "required" not in SCHEMAS["TimeControlInput"]
+
+
+def test_limits_of_requests_are_written_down() -> None:
+    register = SCHEMAS["RegisterBotRequest"]["properties"]
+    assert re.fullmatch(register["bot"]["pattern"], "a" * 40)
+    assert not re.fullmatch(register["bot"]["pattern"], "a" * 41)
+    assert not re.fullmatch(register["version"]["pattern"], "1" * 21)
+    create = SCHEMAS["CreateMatchRequest"]["properties"]
+    assert create["bots"]["minItems"] == 1
+    assert SCHEMAS["TimeControlInput"]["properties"]["bankMs"]["maximum"] == 86_400_000
+    assert SCHEMAS["AttendRequest"]["properties"]["queues"]["maxItems"] == 32
+
+
 def test_whole_numbers_of_64_bits_are_texts() -> None:
-    assert SCHEMAS["WatchMatchResponse"]["properties"]["atMs"]["type"] == "string"
+    assert SCHEMAS["WatchMatchAnswer"]["properties"]["atMs"]["type"] == "string"
 
 
 def test_a_comment_that_says_required_is_a_required_field() -> None:

@@ -118,10 +118,10 @@ SEEN_ONCE: dict[str, str] = {
     "seatwise.v1.GetRecordResponse": "record",  # of a finished match only, and of a finished set
     "seatwise.v1.RegisterBotResponse": "bot token",
     "seatwise.v1.RotateTokenResponse": "token",
-    "seatwise.v1.CreateAccessTokenResponse": "access_token text",
-    "seatwise.v1.RotateAccessTokenResponse": "access_token text",
-    "seatwise.v1.CreateInviteResponse": "invite text",
-    "seatwise.v1.CreateOwnerResponse": "owner text",
+    "seatwise.v1.CreateAccessTokenResponse": "access_token token",
+    "seatwise.v1.RotateAccessTokenResponse": "access_token token",
+    "seatwise.v1.CreateInviteResponse": "invite token",
+    "seatwise.v1.CreateOwnerResponse": "owner token",
     "seatwise.v1.DeleteBotResponse": "aborted_matches",  # an admin's bots may play too, and these were not dealt
 }
 

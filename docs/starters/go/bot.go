@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	pb "seatwise.example/gen/seatwise/v1"
+	pb "seatwise.example/gen/seatwisev1"
 )
 
 // bot attends the lobby and keeps a link to each referee at which it has seats.

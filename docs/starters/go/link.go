@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	pb "seatwise.example/gen/seatwise/v1"
+	pb "seatwise.example/gen/seatwisev1"
 )
 
 // link is the stream to one referee. It carries all seats of the bot there.

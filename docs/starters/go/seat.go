@@ -7,7 +7,7 @@ import (
 	"log"
 	"time"
 
-	pb "seatwise.example/gen/seatwise/v1"
+	pb "seatwise.example/gen/seatwisev1"
 )
 
 // seatKey names a seat of a match.

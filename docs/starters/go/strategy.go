@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	ugov1 "seatwise.example/gen/seatwise/games/ugo/v1"
+	ugov1 "seatwise.example/gen/ugov1"
 )
 
 // choose answers a prompt of UGO!: it plays the highest card, and lays the highest on top.

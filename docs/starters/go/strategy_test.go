@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	ugov1 "seatwise.example/gen/seatwise/games/ugo/v1"
+	ugov1 "seatwise.example/gen/ugov1"
 )
 
 func TestItPlaysItsHighestCard(t *testing.T) {

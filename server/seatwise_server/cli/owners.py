@@ -30,7 +30,7 @@ OWNERS_HELP = "create an owner with an invite, show an owner, and set its quotas
 def configure_invites(parser: ArgumentParser) -> None:
     """Add the verbs for invites and their arguments."""
     verbs = parser.add_subparsers(dest="invite_verb", required=True, metavar="VERB")
-    text = "create an invite and print its text, which is shown only once"
+    text = "create an invite and print its token, which is shown only once"
     create = _add_verb(verbs, "create", text, _create_invite)
     create.add_argument(
         "--bots", type=arguments.parse_count, default=3, metavar="N",
@@ -48,7 +48,7 @@ def configure_invites(parser: ArgumentParser) -> None:
         "--expires", type=parse_lifetime, default=0, metavar="TIME",
         help="time until it expires: 12h, 90d or 4w (default: 7d)",
     )  # fmt: skip
-    _add_verb(verbs, "list", "list the invites, without their texts", _list_invites)
+    _add_verb(verbs, "list", "list the invites, without their tokens", _list_invites)
     revoke = _add_verb(
         verbs, "revoke", "revoke an invite; owners that were created with it stay", _revoke_invite
     )
@@ -60,7 +60,7 @@ def configure_invites(parser: ArgumentParser) -> None:
 def configure_owners(parser: ArgumentParser) -> None:
     """Add the verbs for owners and their arguments."""
     verbs = parser.add_subparsers(dest="owner_verb", required=True, metavar="VERB")
-    text = "become an owner: the token is the text of an invite; print the owner's own token"
+    text = "become an owner, with the token of an invite; print the owner's own token"
     create = _add_verb(verbs, "create", text, _create_owner)
     create.add_argument(
         "id", nargs="?", default="",
@@ -122,9 +122,9 @@ def _create_invite(ask: Call, args: Namespace) -> None:
     )
     made = ask("CreateInvite", request)
     if args.json:
-        print(json.dumps({**asking.to_dict(made.invite), "text": made.text}))
+        print(json.dumps({**asking.to_dict(made.invite), "token": made.token}))
     else:
-        print(f"{made.invite.name}; give its text to the owner, it is not shown again:\n{made.text}")
+        print(f"{made.invite.name}; give this token to the owner, it is not shown again:\n{made.token}")
 
 
 def _list_invites(ask: Call, args: Namespace) -> None:
@@ -166,9 +166,9 @@ def _revoke_invite(ask: Call, args: Namespace) -> None:
 def _create_owner(ask: Call, args: Namespace) -> None:
     made = ask("CreateOwner", pb.CreateOwnerRequest(owner_id=args.id))
     if args.json:
-        print(json.dumps({**asking.to_dict(made.owner), "text": made.text}))
+        print(json.dumps({**asking.to_dict(made.owner), "token": made.token}))
     else:
-        print(f"{made.owner.name}; keep the text of its token, it is not shown again:\n{made.text}")
+        print(f"{made.owner.name}; keep its token, it is not shown again:\n{made.token}")
         print("The names of your bots will be public, and stay when you are erased.")
 
 
@@ -219,7 +219,7 @@ def configure_tokens(parser: ArgumentParser) -> None:
     """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="token_verb", required=True, metavar="VERB")
     create = _add_token_verb(
-        verbs, "create", "create an access token and print its text, which is shown only once", _create_token
+        verbs, "create", "create an access token and print it; it is shown only once", _create_token
     )
     create.add_argument("holder", help="name of the person, or the bot: bots/NAME/versions/1")
     create.add_argument(
@@ -233,8 +233,8 @@ def configure_tokens(parser: ArgumentParser) -> None:
         "--expires", type=parse_lifetime, default=0, metavar="TIME",
         help="time until it expires: 12h, 90d or 4w (default: it does not expire)",
     )  # fmt: skip
-    _add_token_verb(verbs, "list", "list the access tokens, without their texts", _list_tokens)
-    rotate = _add_token_verb(verbs, "rotate", "give an access token a new text, and print it", _rotate_token)
+    _add_token_verb(verbs, "list", "list the access tokens by their names", _list_tokens)
+    rotate = _add_token_verb(verbs, "rotate", "replace an access token, and print the new one", _rotate_token)
     revoke = _add_token_verb(verbs, "revoke", "revoke an access token", _revoke_token)
     for verb in (rotate, revoke):
         verb.add_argument(
@@ -315,8 +315,8 @@ def _day_of(each: AccessToken, field: str) -> str:
 
 def _print_issued(issued: Any, args: Namespace) -> None:
     if args.json:
-        print(json.dumps({**asking.to_dict(issued.access_token), "text": issued.text}))
+        print(json.dumps({**asking.to_dict(issued.access_token), "token": issued.token}))
     else:
         print(
-            f"{issued.access_token.name} of {issued.access_token.holder}; keep its text, it is not shown again:\n{issued.text}"
+            f"{issued.access_token.name} of {issued.access_token.holder}; keep it, it is not shown again:\n{issued.token}"
         )

@@ -436,7 +436,7 @@ class BotEndpoints:
         caller = await authorize_request(self._authenticator, ATTEND_METHOD, request)
         asked = self._attendance.decode_request([], request.scope["query_string"], await read_body(request))
         items = self._relays.attend(caller, asked, arrival)  # type: ignore[arg-type]  # an AttendRequest
-        return self._streams.response_of(request, items, prefers_lines=True)
+        return self._streams.response_of(request, items)
 
     async def change_attendance(self, request: Request, _values: list[str]) -> Response:
         """Takes a new limit of matches. The lobby answers it on the stream, so that must be open here, with the same token."""
@@ -452,7 +452,7 @@ class BotEndpoints:
         caller = await authorize_request(self._authenticator, PLAY_METHOD, request)
         if request.scope["query_string"]:
             raise Refusal("INVALID_ARGUMENT", "this URL takes no query")
-        return self._streams.response_of(request, self._relays.play(caller, arrival), prefers_lines=True)
+        return self._streams.response_of(request, self._relays.play(caller, arrival))
 
     async def take_items(self, request: Request, _values: list[str]) -> Response:
         """Takes items of the bot. The answers come on the stream, so one must be open here, with the same token."""

@@ -63,8 +63,8 @@ NDJSON = StreamForm(
 )
 """An empty line is a sign of life. The line of a refusal has `error` as its only key."""
 
-STREAM_TYPES = (SSE.media_type, NDJSON.media_type)
-
+STREAM_TYPES = (NDJSON.media_type, SSE.media_type)
+"""Those who accept every form get lines: an EventSource names its own."""
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 """nginx would keep items back to fill its buffers."""
@@ -92,13 +92,9 @@ class EventStreams:
         """Ends every open stream with SERVER_STOPPING, and refuses new ones."""
         self._stopping.set()
 
-    def response_of(self, request: Request, items: Items, *, prefers_lines: bool = False) -> Response:
-        """Returns the response that sends all items, in the form that the caller accepts. Raises `Refusal` NOT_ACCEPTABLE.
-
-        A caller that accepts every form gets events, or lines of JSON if the stream prefers them.
-        """
-        offered = reversed(STREAM_TYPES) if prefers_lines else STREAM_TYPES
-        form = NDJSON if accepted_type(request, *offered) == NDJSON.media_type else SSE
+    def response_of(self, request: Request, items: Items) -> Response:
+        """Returns the response that sends all items, in the form that the caller accepts. Raises `Refusal` NOT_ACCEPTABLE."""
+        form = NDJSON if accepted_type(request, *STREAM_TYPES) == NDJSON.media_type else SSE
         return _EventStreamResponse(self, request, items, form)
 
     @contextmanager

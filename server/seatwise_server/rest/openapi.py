@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
@@ -48,7 +48,7 @@ ID_PATTERNS = {
     "ladder": _RESOURCE_ID,
     "league": _RESOURCE_ID,
     "set": _RESOURCE_ID,
-    "token": "[a-z2-7]{16}",
+    "id": "[a-z2-7]{16}",
     "invite": "[a-z2-7]{16}",
     "owner": "[a-z][a-z0-9-]{0,39}",
 }
@@ -65,8 +65,13 @@ class SchemaRegistry:
         """Returns all that was referred to, by name."""
         return dict(sorted(self._schemas.items()))
 
-    def refer_to(self, type_: Descriptor | EnumDescriptor, *, is_input: bool = False) -> Schema:
-        """Returns a reference to the schema of this type, which is registered with all that it refers to."""
+    def refer_to(
+        self, type_: Descriptor | EnumDescriptor, *, is_input: bool = False, without: str = ""
+    ) -> Schema:
+        """Returns a reference to the schema of this type, which is registered with all that it refers to.
+
+        `without` is the field of a request that its URL holds.
+        """
         is_input = is_input and isinstance(type_, Descriptor)
         name = schema_name(type_) + ("Input" if is_input and not type_.name.endswith("Request") else "")
         if name not in self._schemas:
@@ -74,20 +79,25 @@ class SchemaRegistry:
             self._schemas[name] = (
                 _enum_schema(type_)
                 if isinstance(type_, EnumDescriptor)
-                else self.message_schema(type_, is_input=is_input)
+                else self._message_schema(type_, is_input=is_input, without=without)
             )
         return {"$ref": f"#/components/schemas/{name}"}
 
-    def message_schema(self, type_: Descriptor, *, is_input: bool, without: str = "") -> Schema:
-        """Returns the schema of a message, without one of its fields if one is named.
+    def needs_fields(self, reference: Schema) -> bool:
+        """Returns whether the schema of this reference has required fields."""
+        return "required" in self._schemas[reference["$ref"].rpartition("/")[2]]
 
-        A response always has the fields without presence. A request needs only those that the proto declares as required.
-        """
+    def _message_schema(self, type_: Descriptor, *, is_input: bool, without: str) -> Schema:
+        """A response always has the fields without presence. A request needs only those that the proto declares as required."""
         fields = [field for field in type_.fields if field.name != without]
         required = [
             field.json_name
             for field in fields
-            if (rule_of_field(field).is_required if is_input else not field.has_presence)
+            if (
+                rule_of_field(field).is_required
+                if is_input
+                else rule_of_field(field).is_always_there or not field.has_presence
+            )
         ]
         return {
             "type": "object",
@@ -104,7 +114,10 @@ class SchemaRegistry:
         if entry is not None:
             schema = {"type": "object", "additionalProperties": schema}
         elif field.is_repeated:
+            rule = rule_of_field(field)
             schema = {"type": "array", "items": schema}
+            schema |= {"minItems": 1} if is_input and rule.is_required else {}
+            schema |= {"maxItems": rule.max_items} if rule.max_items else {}
         if is_input and rule_of_field(field).is_output_only:
             schema["readOnly"] = True
         return {**schema, **_description_of(field)}
@@ -124,8 +137,12 @@ class SchemaRegistry:
 
 
 def schema_name(type_: Descriptor | EnumDescriptor) -> str:
-    """Returns the name of a type's schema: seatwise.games.ugo.v1.View is UgoView, seatwise.v1.Match.State is MatchState."""
+    """Returns the name of a type's schema: seatwise.games.ugo.v1.View is UgoView, seatwise.v1.Match.State is MatchState.
+
+    GetMatchResponse is GetMatchAnswer: generators of clients make names of their own from an operation and the word "Response".
+    """
     own = re.sub(r"^seatwise\.(?:games\.)?|(?:(?<=\.)|^)v1\.", "", type_.full_name)
+    own = re.sub(r"Response(?=$|Item$)", "Answer", own)
     return "".join(part[:1].upper() + part[1:] for part in own.split("."))
 
 
@@ -371,7 +388,6 @@ _IF_NONE_MATCH: Json = {
     "description": "The ETag of an answer that you have. If it is still the newest, you get 304 and no body.",
     "schema": {"type": "string"},
 }
-_NOTHING: Json = {"type": "object", "maxProperties": 0}
 _TOKEN_SCHEME: Json = {
     "type": "http",
     "scheme": "bearer",
@@ -387,7 +403,7 @@ _SECURITY: dict[Access, list[Json]] = {
 _RIGHTS = {
     Access.PUBLIC: "Needs no token.",
     Access.TOKEN: "Needs a token: the admin's, or the bot's own.",
-    Access.JOIN: "Needs the text of an invite, or an ID token of the server's issuer, as the token.",
+    Access.JOIN: "Needs the token of an invite, or an ID token of the server's issuer.",
     **{it: f"Needs the admin token, or a token with the scope {it.value}." for it in SCOPES_OF_PEOPLE},
     **dict.fromkeys(
         SCOPES_OF_BOTS, "Needs the token of a bot. A server that knows no lobby has no such URL."
@@ -495,7 +511,7 @@ def _path_parameters(route: HttpRoute) -> list[Json]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": f"The id of the {name}.",
+            "description": f"The id of the {'access token' if name == 'id' else name}.",
             "schema": {"type": "string", "pattern": f"^{ID_PATTERNS[name]}$"},
             "example": ID_EXAMPLES[name],
         }
@@ -506,8 +522,6 @@ def _path_parameters(route: HttpRoute) -> list[Json]:
 def _query_parameter(field: FieldDescriptor) -> Json:
     schema = SchemaRegistry().field_schema(field, is_input=True)
     comment = schema.pop("description")
-    if field.name == "page_size":
-        schema["minimum"] = 0
     return {
         "name": field.json_name,
         "in": "query",
@@ -518,19 +532,15 @@ def _query_parameter(field: FieldDescriptor) -> Json:
 
 
 def _request_body(route: HttpRoute, registry: SchemaRegistry) -> Json:
-    """A body without a required field may be left out."""
-    if route.body == NO_BODY:
+    """A body without a required field may be left out. One that could hold nothing is not described."""
+    type_ = route.body_type
+    if type_ is None or not [field for field in type_.fields if field.name != route.path_field]:
         return {}
-    if route.body == WHOLE_BODY:
-        schema = registry.message_schema(route.request, is_input=True, without=route.path_field)
-        example = example_of_message(route.request, is_input=True, without=route.path_field)
-    else:
-        type_ = cast(Descriptor, route.request.fields_by_name[route.body].message_type)
-        schema = registry.refer_to(type_, is_input=True)
-        example = example_of_message(type_, is_input=True)
+    without = route.path_field if route.body == WHOLE_BODY else ""
+    schema = registry.refer_to(type_, is_input=True, without=without)
+    example = example_of_message(type_, is_input=True, without=without)
     content = {"application/json": {"schema": schema, "example": example}}
-    is_needed = "$ref" in schema or "required" in schema
-    return {"requestBody": {"required": is_needed, "content": content}}
+    return {"requestBody": {"required": registry.needs_fields(schema), "content": content}}
 
 
 def _success(route: HttpRoute, registry: SchemaRegistry) -> Json:
@@ -547,13 +557,13 @@ def _content(route: HttpRoute, registry: SchemaRegistry) -> Json:
     media = {"schema": registry.refer_to(type_), "example": example_of_message(type_, is_input=False)}
     if not route.method.server_streaming:
         return {"application/json": media}
-    content = {"anyOf": [media["schema"], {"$ref": "#/components/schemas/Error"}, _NOTHING]}
-    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": content}
-    event = {
-        "type": "object",
-        "description": "A server-sent event: a message; an error with the event `refused`; or nothing with the event `end`, after "
-        "which the stream is over.",
-        "properties": {"event": {"type": "string"}, "data": data},
-        "required": ["data"],
+    events = {
+        "type": "string",
+        "description": "Server-sent events. The data of each is the message as JSON; or an error, with the event `refused`; or `{}` with "
+        "the event `end`, after which the stream is over.",
     }
-    return {"text/event-stream": {"schema": event}, "application/x-ndjson": media}
+    written = json.dumps(media["example"], separators=(",", ":"))
+    return {
+        "application/x-ndjson": media,
+        "text/event-stream": {"schema": events, "example": f"data: {written}\n\n"},
+    }

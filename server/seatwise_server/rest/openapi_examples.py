@@ -25,7 +25,7 @@ ID_EXAMPLES = {
     "ladder": "main",
     "league": "summer",
     "set": "round-1",
-    "token": "k2v5tq7nx3m4b6za",
+    "id": "k2v5tq7nx3m4b6za",
     "invite": "m3x7qa2kz5n4b6tv",
     "owner": "joan",
 }

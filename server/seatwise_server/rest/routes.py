@@ -32,7 +32,8 @@ WHOLE_BODY = "*"
 """The body is the request, except the field that the path holds."""
 
 _VARIABLE = re.compile(r"\{(\w+)=([^}]+)\}")
-_IRREGULAR_SINGULARS = {"matches": "match"}
+_PARAMETERS = {"matches": "match", "tokens": "id"}
+"""A token is what callers send. Its resource has an id, which is no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +100,15 @@ def _route_of(method: MethodDescriptor, rule: MethodRule) -> HttpRoute:
 
 
 def _with_parameters(pattern: str) -> str:
-    """Names each variable part after its collection: matches/* becomes matches/{match}."""
+    """Names each variable part after its collection: leagues/* becomes leagues/{league}."""
     parts = pattern.split("/")
     return "/".join(
-        f"{{{_singular_of(parts[place - 1])}}}" if part == "*" else part for place, part in enumerate(parts)
+        f"{{{_parameter_of(parts[place - 1])}}}" if part == "*" else part for place, part in enumerate(parts)
     )
 
 
-def _singular_of(collection: str) -> str:
-    return _IRREGULAR_SINGULARS.get(collection, collection.removesuffix("s"))
+def _parameter_of(collection: str) -> str:
+    return _PARAMETERS.get(collection, collection.removesuffix("s"))
 
 
 HTTP_ROUTES = tuple(

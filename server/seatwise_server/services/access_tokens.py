@@ -62,7 +62,7 @@ class AccessService:
         except AccessTokenExists as there:
             raise Refusal("ALREADY_EXISTS", str(there)) from None
         return pb.CreateAccessTokenResponse(
-            access_token=resources.access_token_resource(issued.token), text=issued.text
+            access_token=resources.access_token_resource(issued.token), token=issued.text
         )
 
     async def list_access_tokens(
@@ -90,7 +90,7 @@ class AccessService:
         except AccessTokenAbsent as absent:
             raise Refusal("NOT_FOUND", str(absent)) from None
         return pb.RotateAccessTokenResponse(
-            access_token=resources.access_token_resource(issued.token), text=issued.text
+            access_token=resources.access_token_resource(issued.token), token=issued.text
         )
 
     async def revoke_access_token(

@@ -54,6 +54,10 @@ class FieldRule:
     max_length: int = 0
     """The most characters; 0 for no limit."""
     may_be_empty: bool = False
+    is_always_there: bool = False
+    """Whether every response has it, although its type could leave it out."""
+    max_items: int = 0
+    """The most elements of a list; 0 for no limit."""
 
 
 NO_RULE: Final = FieldRule()
@@ -158,6 +162,8 @@ def _field_rule(rule: Any) -> FieldRule:
         most=rule.most if rule.HasField("most") else None,
         max_length=rule.max_length,
         may_be_empty=rule.may_be_empty,
+        is_always_there=rule.always,
+        max_items=rule.max_items,
     )
 
 

@@ -77,7 +77,7 @@ class OwnerService:
         lifetime_s = _check_number("lifetime_s", request.lifetime_s or DEFAULT_INVITE_S, 1, LONGEST_INVITE_S)
         most_matches = _check_number("most_matches", request.most_matches or DEFAULT_MATCHES, 1, MOST_MATCHES)
         issued = await self._invites.create_invite(most_bots, uses, lifetime_s * 1000, most_matches)
-        return pb.CreateInviteResponse(invite=_invite_resource(issued.invite), text=issued.text)
+        return pb.CreateInviteResponse(invite=_invite_resource(issued.invite), token=issued.text)
 
     async def list_invites(self, caller: Caller, request: pb.ListInvitesRequest) -> pb.ListInvitesResponse:
         """See owner_service.proto. A page token is the name of the last invite shown."""
@@ -118,7 +118,7 @@ class OwnerService:
         issued = await self._access_tokens.create_token(
             name, OWNER_SCOPES, 0, f"{invite.name} {name} {owner.create_ms}"
         )
-        return pb.CreateOwnerResponse(owner=await self._show_owner(owner), text=issued.text)
+        return pb.CreateOwnerResponse(owner=await self._show_owner(owner), token=issued.text)
 
     async def _sign_in(self, name: str, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
         """Creates the owner that an ID token names, unless it exists, and gives it a token that replaces any earlier one."""
@@ -136,7 +136,7 @@ class OwnerService:
         except AccessTokenAbsent:
             why = f"the token of {name} was revoked; ask the operator for another"
             raise Refusal("NOT_ALLOWED", why) from None
-        return pb.CreateOwnerResponse(owner=await self._show_owner(owner), text=text)
+        return pb.CreateOwnerResponse(owner=await self._show_owner(owner), token=text)
 
     async def get_owner(self, caller: Caller, request: pb.GetOwnerRequest) -> pb.GetOwnerResponse:
         """See owner_service.proto."""

@@ -272,7 +272,7 @@ class Credential:
     """The name of a person, bots/{bot}/versions/{version}, owners/{owner} or invites/{invite}."""
     scopes: frozenset[str]
     token_name: str
-    """tokens/{token}, invites/{invite}, or the bot's name for the token of its registration."""
+    """tokens/{id}, invites/{invite}, or the bot's name for the token of its registration."""
     left_ms: int = 0
     """Milliseconds for which the token is still valid; 0 means for ever."""
 

@@ -248,7 +248,7 @@ class StoredAccessToken:
     """An access token without its secret. All times are milliseconds of Redis's clock since 1970; 0 means never."""
 
     name: str
-    """Format: tokens/{token}."""
+    """Format: tokens/{id}."""
     holder: str
     """The name of a person, or bots/{bot}/versions/{version}."""
     scopes: frozenset[str]

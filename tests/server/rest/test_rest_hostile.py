@@ -586,6 +586,6 @@ async def test_a_server_that_stops_ends_its_streams_with_a_reason(tmp_path: Path
                 idle = await stack.enter_async_context(http_connection(house.server.http_address))
                 await idle.get("/v1/games")
         chunks = [chunk async for chunk in watcher.chunks()]
-        assert chunks[-1].startswith(b"event: refused\n")
+        assert chunks[-1].startswith(b'{"error":')
         assert b'"SERVER_STOPPING"' in chunks[-1]
         assert await idle.ends() == b""

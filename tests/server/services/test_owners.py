@@ -290,13 +290,13 @@ async def invite(house: House, **quotas: int) -> str:
     made = await OverGrpc(house, house.admin.token).call(
         "OwnerService/CreateInvite", request, pb.CreateInviteResponse
     )
-    return str(made.text)
+    return str(made.token)
 
 
 async def owner(house: House, owner_id: str, bots: int = 2) -> OverGrpc:
     made = await OverGrpc(house, await invite(house, most_bots=bots)).create_owner(owner_id)
     assert made.owner.name == f"owners/{owner_id}"
-    return OverGrpc(house, made.text)
+    return OverGrpc(house, made.token)
 
 
 at_the_doors = pytest.mark.asyncio(loop_scope="session")
@@ -494,7 +494,7 @@ async def test_an_owner_sees_and_changes_only_its_own_tokens(inviting_house: Hou
     assert await iris.rotate_token(other) == "NOT_FOUND"
     rotated = await iris.rotate_token(mine)
     assert await iris.get_owner("owners/iris") == "TOKEN_UNKNOWN"
-    assert await OverGrpc(house, rotated.text).tokens() == [mine]
+    assert await OverGrpc(house, rotated.token).tokens() == [mine]
 
 
 @at_the_doors
@@ -509,8 +509,8 @@ async def test_an_invite_is_used_up_and_its_repeat_shows_no_token(inviting_house
     assert await holder.create_owner("vera", "\x1b[2J\u202e") == "INVALID_ARGUMENT"
     first = await holder.create_owner("vera", "the-request")
     again = await holder.create_owner("vera", "the-request")
-    assert (first.owner, bool(first.text)) == (again.owner, True)
-    assert again.text == ""
+    assert (first.owner, bool(first.token)) == (again.owner, True)
+    assert again.token == ""
     assert await holder.create_owner("vera", "another") == "ALREADY_EXISTS"
     assert await holder.create_owner("wera") == "NOT_ALLOWED"
     assert await OverGrpc(house, house.admin.token).get_owner("owners/wera") == "NOT_FOUND"
@@ -521,7 +521,7 @@ async def test_owners_join_and_register_over_http_too(inviting_house: House) -> 
     house = inviting_house
     async with house.http(await invite(house)) as http:
         made = (await http.call("POST", "/v1/owners", {"ownerId": "lena"})).json
-    async with house.http(made["text"]) as http:
+    async with house.http(made["token"]) as http:
         answer = await http.call("POST", "/v1/bots", {"bot": "lena-1"})
         assert (answer.status, answer.json["bot"]["owner"]) == (200, "owners/lena")
         assert (await http.get("/v1/owners/lena")).json["owner"]["bots"] == ["bots/lena-1/versions/1"]
@@ -572,7 +572,7 @@ async def test_a_bot_of_an_owner_plays_no_more_matches_at_once_than_the_quota_sa
     text = await invite(house, most_matches=2)
     made = await OverGrpc(house, text).create_owner("mina")
     assert made.owner.most_matches == 2
-    registered = await OverGrpc(house, made.text).register("mina-1")
+    registered = await OverGrpc(house, made.token).register("mina-1")
     bot = house.wire(registered.token, registered.bot.name)
     attending = await bot.attend(max_matches=100)
     assert (await attending.welcome()).max_matches == 2
@@ -596,14 +596,14 @@ async def test_a_person_of_the_issuer_registers_bots_by_either_door(
     name = by_grpc.owner.name
     assert name.startswith("owners/oidc-")
     assert (by_grpc.owner.most_bots, by_grpc.owner.most_matches) == (3, 8)
-    assert (await OverGrpc(house, by_grpc.text).register("zoes-1")).bot.owner == name
+    assert (await OverGrpc(house, by_grpc.token).register("zoes-1")).bot.owner == name
     async with house.http(fresh_token(issuer, "zoe")) as http:
         by_rest = (await http.call("POST", "/v1/owners", {})).json
         wrong = (await http.call("POST", "/v1/owners", {"ownerId": "zoe"})).json["error"]
     assert (by_rest["owner"]["name"], by_rest["owner"]["bots"]) == (name, ["bots/zoes-1/versions/1"])
     assert "leave owner_id empty" in wrong["message"]
-    assert await OverGrpc(house, by_grpc.text).register("zoes-2") == "TOKEN_UNKNOWN", "it was replaced"
-    assert (await OverGrpc(house, by_rest["text"]).register("zoes-2")).bot.owner == name
+    assert await OverGrpc(house, by_grpc.token).register("zoes-2") == "TOKEN_UNKNOWN", "it was replaced"
+    assert (await OverGrpc(house, by_rest["token"]).register("zoes-2")).bot.owner == name
     async with house.http(fresh_token(issuer, "bea", aud="another")) as http:
         refused = (await http.call("POST", "/v1/owners", {})).json["error"]
     assert (refused["code"], refused["details"][0]["reason"]) == (401, "TOKEN_UNKNOWN")
@@ -618,14 +618,14 @@ async def test_an_owner_whose_token_was_revoked_does_not_come_back_by_signing_in
 ) -> None:
     house, cleo = inviting_house, OverGrpc(inviting_house, fresh_token(issuer_at_door.fake, "cleo"))
     made = await cleo.create_owner("")
-    [its] = await OverGrpc(house, made.text).tokens()
+    [its] = await OverGrpc(house, made.token).tokens()
     request = access_service_pb2.RevokeAccessTokenRequest(name=its)
     admin = OverGrpc(house, house.admin.token)
     await admin.call("AccessService/RevokeAccessToken", request, access_service_pb2.RevokeAccessTokenResponse)
     assert await cleo.create_owner("") == "NOT_ALLOWED"
     erase = access_service_pb2.EraseOwnerRequest(owner=made.owner.name)
     await admin.call("AccessService/EraseOwner", erase, access_service_pb2.EraseOwnerResponse)
-    assert await OverGrpc(house, made.text).register("cleos") == "TOKEN_REVOKED"
+    assert await OverGrpc(house, made.token).register("cleos") == "TOKEN_REVOKED"
     squatter = OverGrpc(house, await invite(house))
     assert await squatter.create_owner(made.owner.name.removeprefix("owners/")) == "INVALID_ARGUMENT"
 
@@ -645,7 +645,7 @@ async def test_operators_invite_and_owners_join_at_the_terminal(inviting_house: 
     house = inviting_house
     [made] = await told(house, "invite", "create", "--bots", "5", "--expires", "7d")
     assert made["most_bots"] == 5
-    code, said, complained = await ctl(house, "owner", "create", "tina", token=made["text"])
+    code, said, complained = await ctl(house, "owner", "create", "tina", token=made["token"])
     assert (code, complained) == (0, "")
     assert SCANNED.search(said)
     assert "will be public" in said

@@ -109,7 +109,7 @@ class OwnersAtRandom(RuleBasedStateMachine):
     @rule(uses=st.integers(1, 2), bots=st.integers(1, 2))
     def invite(self, uses: int, bots: int) -> None:
         made = self.ask("OwnerService/CreateInvite", ADMIN, pb.CreateInviteRequest(uses=uses, most_bots=bots))
-        self.invites.append(ModelInvite(made.invite.name, made.text, uses, bots))
+        self.invites.append(ModelInvite(made.invite.name, made.token, uses, bots))
 
     @precondition(lambda self: self.invites)
     @rule(index=INDEX)
@@ -133,7 +133,7 @@ class OwnersAtRandom(RuleBasedStateMachine):
         else:
             invite.uses -= 1
             assert (answer.owner.name, answer.owner.most_bots) == (name, invite.most_bots)
-            self.owners.append(ModelOwner(name, answer.text, invite.most_bots))
+            self.owners.append(ModelOwner(name, answer.token, invite.most_bots))
 
     @precondition(lambda self: self.owners)
     @rule(index=INDEX, bot=BOT_IDS)

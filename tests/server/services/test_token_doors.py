@@ -106,7 +106,7 @@ async def reason_over_http(house: House, route: HttpRoute, token: str) -> str:
 
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda it: it.value)
 async def test_each_unary_method_opens_to_its_scope_by_grpc_and_by_http(doors: House, scope: Access) -> None:
-    token = (await create(doors, scope)).text
+    token = (await create(doors, scope)).token
     for route in HTTP_ROUTES:
         expected = expected_reason(route.operation, scope)
         for door in (reason_over_grpc, reason_over_http):
@@ -118,7 +118,7 @@ async def test_each_unary_method_opens_to_its_scope_by_grpc_and_by_http(doors: H
 async def test_each_stream_of_bots_opens_to_its_scope_by_grpc_and_by_websocket(
     doors: House, scope: Access, subprotocol: str
 ) -> None:
-    token = (await create(doors, scope)).text
+    token = (await create(doors, scope)).token
     doors.subprotocol = subprotocol
     try:
         bot = doors.wire(token)
@@ -141,7 +141,7 @@ async def test_each_stream_of_bots_opens_to_its_scope_by_grpc_and_by_websocket(
 async def test_each_stream_of_bots_opens_to_its_scope_by_http(
     doors: House, scope: Access, path: str, method: str
 ) -> None:
-    async with doors.http((await create(doors, scope)).text) as http:
+    async with doors.http((await create(doors, scope)).token) as http:
         await http.send("GET", path)
         if expected := expected_reason(method, scope):
             assert (await http.answer()).reason == expected
@@ -167,7 +167,7 @@ async def test_streams_of_a_token_that_is_taken_away_end_within_a_second(
     doors: House, verb: str, subprotocol: str
 ) -> None:
     tokens = [await create(doors, scope) for scope in (Access.PLAY, Access.ATTEND)]
-    async with open_streams(doors, *(it.text for it in tokens), subprotocol) as streams:
+    async with open_streams(doors, *(it.token for it in tokens), subprotocol) as streams:
         for issued in tokens:
             request = getattr(pb, f"{verb}Request")(name=issued.access_token.name)
             await doors.admin.raw(f"/seatwise.v1.AccessService/{verb}", request.SerializeToString())
@@ -204,7 +204,7 @@ async def test_a_watch_ends_when_its_token_is_revoked(
 ) -> None:
     match = await doors.admin.create([(await doors.bot()).bot for _ in range(2)])
     issued = await create(doors, Access.READ)
-    async with watching(doors, issued.text, match.name) as end:
+    async with watching(doors, issued.token, match.name) as end:
         request = pb.RevokeAccessTokenRequest(name=issued.access_token.name)
         await doors.admin.raw("/seatwise.v1.AccessService/RevokeAccessToken", request.SerializeToString())
         async with asyncio.timeout(SOON_S):
@@ -214,9 +214,9 @@ async def test_a_watch_ends_when_its_token_is_revoked(
 
 async def test_streams_of_a_token_that_expires_end_within_a_second(doors: House) -> None:
     tokens = [await create(doors, scope, lifetime_s=2) for scope in (Access.PLAY, Access.ATTEND)]
-    async with open_streams(doors, *(it.text for it in tokens), "") as streams:
+    async with open_streams(doors, *(it.token for it in tokens), "") as streams:
         assert [(await it.end(3.5)).reason for it in streams] == ["TOKEN_EXPIRED"] * 2
-    assert (await doors.wire(tokens[0].text).play().end()).reason == "TOKEN_EXPIRED"
+    assert (await doors.wire(tokens[0].token).play().end()).reason == "TOKEN_EXPIRED"
 
 
 async def test_operators_see_when_the_token_of_a_bot_was_last_used_and_others_do_not(doors: House) -> None:
@@ -235,12 +235,12 @@ async def test_an_operator_creates_lists_rotates_and_revokes_tokens_in_the_termi
     create_it = ("token", "create", "Joan of operations", "--scope", "read", "--scope", "register")
     [made] = await told(doors, *create_it, "--expires", "90d")
     [listed] = [it for it in await told(doors, "token", "list") if it["name"] == made["name"]]
-    assert listed == {key: value for key, value in made.items() if key != "text"}
+    assert listed == {key: value for key, value in made.items() if key != "token"}
     assert listed["scopes"] == ["SCOPE_READ", "SCOPE_REGISTER"]
     code, said, _ = await ctl(doors, "token", "rotate", made["name"])
     new = said.splitlines()[1]
-    assert (code, new != made["text"]) == (0, True)
-    assert (await ctl(doors, "referees", token=made["text"]))[0] == 1
+    assert (code, new != made["token"]) == (0, True)
+    assert (await ctl(doors, "referees", token=made["token"]))[0] == 1
     assert (await ctl(doors, "referees", token=new))[0] == 0
     code, _, complained = await ctl(doors, "token", "list", token=new)
     assert (code, "SCOPE_MISSING" in complained) == (1, True)

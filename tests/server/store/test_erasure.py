@@ -71,9 +71,9 @@ async def ask(house: House, token: str, path: str, body: Any, address: str) -> A
 
 async def join(house: House, owner: str, address: str) -> str:
     """Lets an owner in, and returns its token."""
-    invite = (await ask(house, house.admin.token, "/v1/invites", {}, OTHER_ADDRESS))["text"]
+    invite = (await ask(house, house.admin.token, "/v1/invites", {}, OTHER_ADDRESS))["token"]
     body = {"ownerId": owner, "requestId": f"{owner} joins"}
-    return str((await ask(house, invite, "/v1/owners", body, address))["text"])
+    return str((await ask(house, invite, "/v1/owners", body, address))["token"])
 
 
 async def bots_of(house: House, token: str, address: str) -> list[Wire]:
