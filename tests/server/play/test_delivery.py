@@ -315,7 +315,7 @@ async def test_a_league_is_told_who_missed_a_match_and_what_excuses_that(
     after: Callable[[Store, str], Awaitable[None]] | None,
     excuse: str,
 ) -> None:
-    monkeypatch.setattr("seatwise_server.play.seats.FAULT_BEAT_S", 0.01)
+    monkeypatch.setattr("seatwise_server.play.no_shows.FAULT_BEAT_S", 0.01)
     it, end, epoch = await unseated(store, "leagues/cup")
     bot = it.setup.bots[0]
     if is_told:
