@@ -22,14 +22,12 @@ from seatwise_server.competition.numeric.ordered_arrays import (
 )
 from seatwise_server.competition.ratings import sandwich_covariance
 from seatwise_server.competition.ratings.bradley_terry import (
-    Comparisons,
-    count_comparisons,
     information_by_bot,
     information_matrix,
     prior_information,
     probabilities_ahead,
-    probability_ahead,
 )
+from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons, probability_ahead
 from seatwise_server.competition.ratings.sandwich_covariance import (
     HALF_TRUSTED_INFORMATION,
     LEAST_LOG_ODDS,

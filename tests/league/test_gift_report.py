@@ -17,7 +17,7 @@ FILES: dict[str, tuple[bytes, str]] = {
         b'{"a":' + b"[" * 10**5 + b"]" * 10**5 + b"}\n",
         "record 1: its brackets are nested too deeply",
     ),
-    "UTF-16": ('{"game":"ugo"}'.encode("utf-16"), "record 1: 'ascii' codec can't decode"),
+    "UTF-16": ('{"game":"ugo"}'.encode("utf-16"), "is text in UTF-16: save it as UTF-8"),
     "a game that is none": (b'{"game":"\\u001b[2J"}\n', "record 1: \\x1b[2J: no such game"),
     "no record": (b'{"game":"ugo"}\n', "record 1: this is no record of ugo"),
     "the beginning of a bundle": (b"PK\x03\x04", "this is no bundle"),

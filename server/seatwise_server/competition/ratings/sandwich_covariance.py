@@ -22,19 +22,23 @@ from typing import TypeVar
 
 import numpy as np
 
-from seatwise_server.competition.numeric.linalg import Vector, add_up
+from seatwise_server.competition.numeric.linalg import Matrix, Vector, add_up
 from seatwise_server.competition.numeric.ordered_arrays import (
     FloatArray,
     IndexArray,
     add_in_order,
+    invert_array,
     pair_places,
+    sandwich_product,
 )
 from seatwise_server.competition.ratings.bradley_terry import (
-    Cluster,
-    Comparisons,
     information_by_bot,
+    information_matrix,
+    maximize_likelihood,
+    prior_information,
     probabilities_ahead,
 )
+from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons
 
 HALF_TRUSTED_INFORMATION = 5.0
 """The amount of information about a bot at which its own clusters and the model have half the weight each."""
@@ -270,3 +274,33 @@ def _split_in_chunks(
             start, terms = place, count_terms(each)
     if start < len(all_of_them):
         yield all_of_them[start:]
+
+
+# The strengths and their covariance
+
+
+def estimate_strengths(
+    seen: Comparisons, groups: Sequence[int], shares: Sequence[float]
+) -> tuple[Vector, Matrix]:
+    """Return the likeliest strengths above the references of their groups, and the covariance of these.
+
+    The prior is information too, so its part varies with the rest.
+    """
+    found = maximize_likelihood(seen)
+    meat = gradient_covariance(seen, found)
+    for number, strength in enumerate(found):
+        meat[number, number] += prior_information(strength)
+    spread = sandwich_product(invert_array(information_matrix(seen, found)), meat)
+    centered: Matrix = _center_columns(_center_columns(spread.T, groups, shares).T, groups, shares).T.tolist()
+    [values] = _center_columns(np.array([found]).T, groups, shares).T.tolist()
+    return values, centered
+
+
+def _center_columns(matrix: FloatArray, groups: Sequence[int], shares: Sequence[float]) -> FloatArray:
+    """Return the matrix minus the weighted mean of each column over the rows of the same group."""
+    means = np.zeros_like(matrix)
+    for row, group, share in zip(
+        matrix, groups, shares, strict=True
+    ):  # a group has the number of one of its bots
+        means[group] += share * row
+    return matrix - means[list(groups)]

@@ -12,22 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector
-from seatwise_server.competition.numeric.ordered_arrays import FloatArray, invert_array, sandwich_product
 from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
-from seatwise_server.competition.ratings.bradley_terry import (
-    Comparisons,
-    count_comparisons,
-    information_matrix,
-    maximize_likelihood,
-    prior_information,
-    probability_ahead,
-)
-from seatwise_server.competition.ratings.sandwich_covariance import gradient_covariance
+from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons, probability_ahead
 
 ELO_SCALE = 400 / math.log(10)
 """Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
@@ -160,6 +149,9 @@ class StrengthFit:
 
 def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
     """Fit the strengths to all results of a log, in any order. The log has no void matches."""
+    # numpy takes longer to import than some fits, and a thread for each core; only what fits strengths needs it
+    from seatwise_server.competition.ratings.sandwich_covariance import estimate_strengths
+
     seen = count_comparisons(results)
     groups = _linked_groups(seen)
     shares = reference_shares(seen, groups)
@@ -232,33 +224,3 @@ def reference_shares(seen: Comparisons, groups: Sequence[int]) -> Vector:
 
 def _holds_zero(interval: StrengthInterval) -> bool:
     return interval.low <= 0 <= interval.high
-
-
-# Estimates strengths and their covariance from counted comparisons, with numpy.
-
-
-def estimate_strengths(
-    seen: Comparisons, groups: Sequence[int], shares: Sequence[float]
-) -> tuple[Vector, Matrix]:
-    """Return the likeliest strengths above the references of their groups, and the covariance of these.
-
-    The prior is information too, so its part varies with the rest.
-    """
-    found = maximize_likelihood(seen)
-    meat = gradient_covariance(seen, found)
-    for number, strength in enumerate(found):
-        meat[number, number] += prior_information(strength)
-    spread = sandwich_product(invert_array(information_matrix(seen, found)), meat)
-    centered: Matrix = _center_columns(_center_columns(spread.T, groups, shares).T, groups, shares).T.tolist()
-    [values] = _center_columns(np.array([found]).T, groups, shares).T.tolist()
-    return values, centered
-
-
-def _center_columns(matrix: FloatArray, groups: Sequence[int], shares: Sequence[float]) -> FloatArray:
-    """Return the matrix minus the weighted mean of each column over the rows of the same group."""
-    means = np.zeros_like(matrix)
-    for row, group, share in zip(
-        matrix, groups, shares, strict=True
-    ):  # a group has the number of one of its bots
-        means[group] += share * row
-    return matrix - means[list(groups)]
