@@ -32,7 +32,7 @@ ERRORS = {
 RIGHTS = {
     "public": "",
     "token": "Needs a token.",
-    "join": "The token is the text of an invite, or an ID token.",
+    "join": "The token is that of an invite, or an ID token.",
 }
 SCALARS = {
     FieldDescriptorProto.TYPE_BOOL: ("bool", "False"),

@@ -18,6 +18,11 @@ _INVISIBLE = "\u034f\u115f\u1160\u2800\u3164\uffa0 "
 class BadBotName(Exception):
     """A text is not a valid name, version or resource name of a bot; the message says why."""
 
+    def __init__(self, message: str, part: str = "bot") -> None:
+        """`part` is the part that is wrong, as requests call it: bot or version."""
+        super().__init__(message)
+        self.part = part
+
 
 def bot_name_for(name: str, version: str) -> str:
     """Makes the resource name of a bot. Raises BadBotName."""
@@ -29,7 +34,8 @@ def bot_name_for(name: str, version: str) -> str:
     if not _VERSION.fullmatch(version):
         raise BadBotName(
             "a bot's version is 1 to 20 lower-case letters, digits, dots and dashes; it starts and ends "
-            "with a letter or digit"
+            "with a letter or digit",
+            "version",
         )
     return f"bots/{name}/versions/{version}"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import get_args, get_type_hints
@@ -114,3 +116,22 @@ async def test_every_url_asks_the_table_before_anything_is_done(route: HttpRoute
 def test_names_of_methods_become_names_of_functions() -> None:
     assert snake_case("GetMatch") == "get_match"
     assert snake_case("ListLadderResults") == "list_ladder_results"
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_refusal_of_an_argument_names_its_field() -> None:
+    """The doors of gRPC, REST and WebSockets share these folders."""
+    nameless = [
+        f"{path.name}:{call.lineno}"
+        for folder in ("services", "lobby", "play", "rpc")
+        for path in sorted((ROOT / "server" / "seatwise_server" / folder).rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+        and call.args[0].value == "INVALID_ARGUMENT"
+        and "field" not in {keyword.arg for keyword in call.keywords}
+    ]
+    assert nameless == []

@@ -43,14 +43,21 @@ class Refused:
         return cls(error.code().name, _reason(error), error.details() or "")
 
 
+_MORE_DETAILS = {
+    grpc.StatusCode.INVALID_ARGUMENT: ["BadRequest"],
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ["RetryInfo"],
+}
+"""The details after the first one, by code."""
+
+
 def _reason(error: grpc.aio.AioRpcError) -> str:
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
-            detail, *retry = error_pb2.Status.FromString(value).details
+            detail, *more = error_pb2.Status.FromString(value).details
             info = error_pb2.ErrorInfo.FromString(detail.value)
             assert (detail.type_url, info.domain) == ("type.googleapis.com/google.rpc.ErrorInfo", "seatwise")
-            is_full = error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            assert [it.type_url for it in retry] == ["type.googleapis.com/google.rpc.RetryInfo"] * is_full
+            assert [it.type_url.rpartition(".")[2] for it in more] == _MORE_DETAILS.get(error.code(), [])
+            assert info.reason != "INVALID_ARGUMENT" or info.metadata["field"]
             return info.reason
     return ""
 

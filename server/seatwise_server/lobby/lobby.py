@@ -86,7 +86,9 @@ class Lobby:
             raise Refusal("NOT_ALLOWED", "a guest plays only the match that was made for it; name no queue")
         if len(queues) > MOST_QUEUES:
             raise Refusal(
-                "INVALID_ARGUMENT", f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed"
+                "INVALID_ARGUMENT",
+                f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed",
+                field="queues",
             )
         for queue in queues:
             if not await self._is_known(queue):
@@ -404,7 +406,11 @@ def _replaced(bot: str) -> Refusal:
 def check_limit(max_matches: int) -> int:
     """Returns the limit; raises `Refusal` if it is out of range."""
     if not 0 <= max_matches <= MOST_MATCHES:
-        raise Refusal("INVALID_ARGUMENT", f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}")
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}",
+            field="max_matches",
+        )
     return max_matches
 
 

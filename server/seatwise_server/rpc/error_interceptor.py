@@ -70,13 +70,18 @@ class CallerAddresses:
         return f"ipv6:[{caller}]" if ":" in caller else f"ipv4:{caller}"
 
 
-# Refusals in gRPC form: a `google.rpc.Status` with one `ErrorInfo`, and a `RetryInfo` if it is known when to come back.
+# Refusals in gRPC form: a `google.rpc.Status` with one `ErrorInfo`, a `BadRequest` if an argument is wrong, and a `RetryInfo` if it is
+# known when to come back.
 
 
 def encode_refusal(refusal: Refusal) -> status_pb2.Status:
     """Returns the refusal as a `google.rpc.Status`."""
     info = error_details_pb2.ErrorInfo(reason=refusal.reason, domain=ERROR_DOMAIN, metadata=refusal.metadata)
     details = [_pack_detail(info)]
+    if refusal.code == "INVALID_ARGUMENT":
+        bad = error_details_pb2.BadRequest()
+        bad.field_violations.add(field=refusal.metadata.get("field", ""), description=refusal.message)
+        details.append(_pack_detail(bad))
     if retry_after := refusal.metadata.get("retry_after"):
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.FromMilliseconds(round(1000 * float(retry_after)))

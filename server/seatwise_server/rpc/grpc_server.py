@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from typing import Any
 
 import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format
+from google.protobuf.descriptor import FileDescriptor
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.rpc.error_interceptor import CallerAddresses, ErrorInterceptor
@@ -33,6 +37,7 @@ GATEWAY = (
 )
 SERVICES = (LOBBY, PLAY, *GATEWAY)
 HEALTH = "grpc.health.v1.Health"
+REFLECTION = "grpc.reflection.v1.ServerReflection"
 LIVE = "live"
 """The health service name that is SERVING as long as the process answers.
 
@@ -159,10 +164,25 @@ class GrpcServer:
 
     async def start(self) -> None:
         """Begins to answer. The health status is not ready until `set_ready`."""
-        reflection.enable_server_reflection((*self._services, HEALTH, reflection.SERVICE_NAME), self.server)
+        self._add_reflection()
         self.set_ready(False)
         for server in self._servers:
             await server.start()
+
+    def _add_reflection(self) -> None:
+        """Answers reflection in its newest version and in the one before, which have the same messages."""
+        versions = (REFLECTION, reflection.SERVICE_NAME)
+        servicer = reflection.aio.ReflectionServicer(
+            (*self._services, HEALTH, *versions), _ShownDescriptors()
+        )
+        handler = grpc.stream_stream_rpc_method_handler(
+            servicer.ServerReflectionInfo,
+            reflection_pb2.ServerReflectionRequest.FromString,
+            reflection_pb2.ServerReflectionResponse.SerializeToString,
+        )
+        for version in versions:
+            handlers = {"ServerReflectionInfo": handler}
+            self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(version, handlers),))
 
     async def stop(self, grace_s: float) -> None:
         """Stops the server. Calls that are still open after `grace_s` seconds are cancelled."""
@@ -174,6 +194,46 @@ class GrpcServer:
         said |= dict.fromkeys(("", PLAY) if PLAY in said else ("",), is_ready and is_able and not is_full)
         said |= {LIVE: True, ABLE: is_ready and is_able}
         self._health.set_statuses({name: _SERVING if is_so else _NOT_SERVING for name, is_so in said.items()})
+
+
+class _ShownDescriptors:
+    """The descriptors that reflection shows. Unlike those of protobuf they are found by the name of a method, too."""
+
+    def __init__(self) -> None:
+        self._known = descriptor_pool.Default()
+        self._newest = descriptor_pool.DescriptorPool()
+        written = json_format.MessageToJson(_proto_of(reflection_pb2.DESCRIPTOR)).replace("v1alpha", "v1")
+        self._newest.Add(json_format.Parse(written, descriptor_pb2.FileDescriptorProto()))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._known, name)
+
+    def FindFileByName(self, name: str) -> FileDescriptor:
+        """Returns the file. Raises KeyError."""
+        return _first_found(name, self._known.FindFileByName, self._newest.FindFileByName)
+
+    def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:
+        """Returns the file that declares a message, an enum, a service, a method or a field. Raises KeyError."""
+        return _first_found(
+            symbol,
+            self._known.FindFileContainingSymbol,
+            lambda name: self._known.FindMethodByName(name).containing_service.file,
+            self._newest.FindFileContainingSymbol,
+            lambda name: self._newest.FindMethodByName(name).containing_service.file,
+        )
+
+
+def _first_found(name: str, *ways: Callable[[str], FileDescriptor]) -> FileDescriptor:
+    for find in ways:
+        with suppress(KeyError):
+            return find(name)
+    raise KeyError(name)
+
+
+def _proto_of(file: FileDescriptor) -> descriptor_pb2.FileDescriptorProto:
+    proto = descriptor_pb2.FileDescriptorProto()
+    file.CopyToProto(proto)
+    return proto
 
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING

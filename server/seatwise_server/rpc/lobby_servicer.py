@@ -56,4 +56,5 @@ async def _first_request(requests: AsyncIterator[pb.AttendRequest]) -> pb.Attend
     except TimeoutError:
         raise first_request_refusal() from None
     except StopAsyncIteration:
-        raise Refusal("INVALID_ARGUMENT", "send a first request that names queues and max_matches") from None
+        message = "send a first request that names queues and max_matches"
+        raise Refusal("INVALID_ARGUMENT", message, field="max_matches") from None

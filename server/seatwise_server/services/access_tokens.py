@@ -53,6 +53,7 @@ class AccessService:
             raise Refusal(
                 "INVALID_ARGUMENT",
                 f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed",
+                field="lifetime_s",
             )
         scopes = await self._check_scopes(request.holder, request.scopes)
         try:
@@ -174,14 +175,18 @@ class AccessService:
         """Returns the names of the scopes. Raises `Refusal` for scopes that this holder cannot have, and for unknown bots."""
         if holder == LOCAL_ADMIN:
             raise Refusal(
-                "INVALID_ARGUMENT", f"holder is {holder}, the holder of the local admin token; choose another"
+                "INVALID_ARGUMENT",
+                f"holder is {holder}, the holder of the local admin token; choose another",
+                field="holder",
             )
         kind, fitting = await self._scopes_for(holder)
         scopes = {_SCOPE_NAMES.get(number, "") for number in numbers}
         names = {it.value for it in fitting}
         if not scopes or scopes - names:
             raise Refusal(
-                "INVALID_ARGUMENT", f"scopes must be one or more of {', '.join(sorted(names))} for {kind}"
+                "INVALID_ARGUMENT",
+                f"scopes must be one or more of {', '.join(sorted(names))} for {kind}",
+                field="scopes",
             )
         return frozenset(scopes)
 

@@ -192,7 +192,7 @@ def _check_access(caller: Caller, access: Access, method: str) -> None:
     if access is Access.JOIN:
         raise Refusal(
             "NOT_ALLOWED",
-            "this call needs an invite: send the text of the invite, or an ID token of the server's issuer, as the token",
+            "this call needs an invite: send the token of the invite, or an ID token of the server's issuer",
         )
     if access in SCOPES_OF_BOTS and not caller.bot:
         raise Refusal("NOT_ALLOWED", "this call is for bots; call it with a bot's token, not the admin token")

@@ -190,7 +190,7 @@ class BotService:
                 request.bot, request.version or "1", owner, request.request_id
             )
         except BadBotName as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+            raise Refusal("INVALID_ARGUMENT", str(bad), field=bad.part) from None
         except (BotDeleted, BotExists) as there:
             await self._discount_bot(caller, request)
             how = "register another version"
@@ -318,7 +318,7 @@ class BotService:
         known = await self._find_any(name)
         if name in self._house_bots and not (known and known.owner.startswith(OWNERS_PREFIX)):
             message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
-            raise Refusal("INVALID_ARGUMENT", message)
+            raise Refusal("INVALID_ARGUMENT", message, field="name")
         if known:
             await self._owners.claim_name(known.owner, name)  # a bot of before the server kept names
         if known and known.owner:
@@ -352,7 +352,7 @@ class BotService:
         try:
             page = await self._bots.list_page(page_size(request.page_size), request.page_token)
         except BadPageToken as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+            raise Refusal("INVALID_ARGUMENT", str(bad), field="page_token") from None
         bots = list(map(resources.bot_resource, page.bots))
         names = [bot.name for bot in bots]
         present = await self._attendances.present_bots(names)

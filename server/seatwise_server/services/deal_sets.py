@@ -70,10 +70,16 @@ class DealSetRegistry:
 def _check_place(wanted: match_pb2.DealSet) -> None:
     _NAMES.check_name(wanted.name, "deal_set.name")
     if not 1 <= wanted.size <= LARGEST_SET:
-        raise Refusal("INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}")
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}",
+            field="deal_set.size",
+        )
     if not 1 <= wanted.number <= wanted.size:
         raise Refusal(
-            "INVALID_ARGUMENT", f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}"
+            "INVALID_ARGUMENT",
+            f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}",
+            field="deal_set.number",
         )
 
 
@@ -93,10 +99,16 @@ def _refusal_to_join(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
     name = wanted.name
     if why.reason == "SIZE":
         return Refusal(
-            "INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; {name} has {why.instead} matches"
+            "INVALID_ARGUMENT",
+            f"deal_set.size is {wanted.size}; {name} has {why.instead} matches",
+            field="deal_set.size",
         )
     if why.reason == "KIND":
-        return Refusal("INVALID_ARGUMENT", f"the matches of {name} are all of the kind {why.instead}")
+        return Refusal(
+            "INVALID_ARGUMENT",
+            f"the matches of {name} are all of the kind {why.instead}",
+            field="deal_set.name",
+        )
     if why.reason == "TAKEN":
         message = f"match {wanted.number} of {name} is already {why.instead}"
         return Refusal("ALREADY_EXISTS", message, match=why.instead)

@@ -144,6 +144,7 @@ class LadderService:
             raise Refusal(
                 "INVALID_ARGUMENT",
                 f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken",
+                field="bots",
             )
         for bot in request.bots:
             check_bot_name("bots", bot)
@@ -234,8 +235,8 @@ def _with_kind(line: ladder_pb2.Standing, kind: int) -> ladder_pb2.Standing:
 def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
     _NAMES.check_name(wanted.name, "ladder.name")
     game = parse_game(wanted.game)
-    check_seats(game, wanted.seats, f"ladder.seats is {wanted.seats}")
-    with refusing_bad_settings():
+    check_seats(game, wanted.seats, f"ladder.seats is {wanted.seats}", "ladder.seats")
+    with refusing_bad_settings("ladder."):
         return Ladder(
             name=wanted.name,
             game=game,

@@ -211,7 +211,7 @@ def _parse_settings(wanted: league_pb2.League) -> bytes:
         return canonical_json(league.to_json())
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         message = f"league.settings is not valid: {_explain_error(error)}"
-        raise Refusal("INVALID_ARGUMENT", message) from None
+        raise Refusal("INVALID_ARGUMENT", message, field="league.settings") from None
 
 
 def _explain_error(error: Exception) -> str:

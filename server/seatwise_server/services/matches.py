@@ -47,20 +47,26 @@ def parse_game(name: str) -> str:
     return game
 
 
-def check_seats(game: str, seats: int, what: str) -> None:
+def check_seats(game: str, seats: int, what: str, field: str) -> None:
     """Raises `Refusal` if the game cannot have this number of seats; `what` says what the caller asked for."""
     sizes = GAMES[game].table_sizes
     if seats not in sizes:
-        raise Refusal("INVALID_ARGUMENT", f"{game} is for {sizes[0]} to {sizes[-1]} seats; {what}")
+        raise Refusal(
+            "INVALID_ARGUMENT", f"{game} is for {sizes[0]} to {sizes[-1]} seats; {what}", field=field
+        )
 
 
 @contextmanager
-def refusing_bad_settings() -> Iterator[None]:
-    """Turns `BadOptions` and `BadTimeControl` inside this block into a `Refusal` with the same text."""
+def refusing_bad_settings(path: str = "") -> Iterator[None]:
+    """Turns `BadOptions` and `BadTimeControl` inside this block into a `Refusal` with the same text.
+
+    `path` is the field of the request with the settings, and a dot.
+    """
     try:
         yield
     except (BadOptions, BadTimeControl) as bad:
-        raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+        field = "options" if isinstance(bad, BadOptions) else "time_control"
+        raise Refusal("INVALID_ARGUMENT", str(bad), field=f"{path}{field}") from None
 
 
 def parse_options(game: str, given: Mapping[str, str]) -> Options:
@@ -135,14 +141,14 @@ def _parse_bot(name: str) -> str:
         try:
             parse_bot_name(name)
         except BadBotName as bad:
-            raise Refusal("INVALID_ARGUMENT", f"bot is {name[:80]!r}; {bad}") from None
+            raise Refusal("INVALID_ARGUMENT", f"bot is {name[:80]!r}; {bad}", field="bot") from None
     return name
 
 
 def _parse_competition(name: str) -> str:
     if name and not any(form.is_valid(name) for form in _COMPETITIONS):
         message = f"competition is {name[:80]!r}; it must be the name of a ladder or of a league"
-        raise Refusal("INVALID_ARGUMENT", message)
+        raise Refusal("INVALID_ARGUMENT", message, field="competition")
     return name
 
 
@@ -152,14 +158,18 @@ def _parse_state(state: int) -> MatchState | None:
     try:
         return MatchState(match_pb2.Match.State.Name(state).removeprefix("STATE_"))
     except ValueError:
-        raise Refusal("INVALID_ARGUMENT", f"state is {state}, which is no state of a match") from None
+        raise Refusal(
+            "INVALID_ARGUMENT", f"state is {state}, which is no state of a match", field="state"
+        ) from None
 
 
 def _microseconds(field: str, time: Timestamp) -> int:
     try:
         return time.ToMicroseconds()
     except ValueError:
-        raise Refusal("INVALID_ARGUMENT", f"{field} is not a time from the year 1 to 9999") from None
+        raise Refusal(
+            "INVALID_ARGUMENT", f"{field} is not a time from the year 1 to 9999", field=field
+        ) from None
 
 
 MOST_WAITING = 10_000
@@ -218,7 +228,7 @@ class MatchService:
         try:
             page = await self._store.matches.list_page(size, request.page_token, wanted)
         except BadPageToken as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+            raise Refusal("INVALID_ARGUMENT", str(bad), field="page_token") from None
         matches = [resources.match_resource(meta) for meta in page.matches]
         withheld = await self._withheld.withhold_from(caller, matches)
         return pb.ListMatchesResponse(
@@ -293,7 +303,7 @@ class MatchService:
     async def _new_setup(self, request: pb.CreateMatchRequest) -> Setup:
         """Returns the setup of the requested match, with a new seed. Raises `Refusal` if it cannot be played."""
         game = parse_game(request.game)
-        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
+        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named", "bots")
         for bot in request.bots:
             if await self._store.bots.get_bot(bot) is None:
                 raise bot_not_found(bot)
@@ -320,7 +330,9 @@ class MatchService:
                 "NOT_FOUND", f"there is no league {request.league[:80]!r}", league=request.league[:80]
             )
         if strange := sorted(set(request.bots) - set(league_of(meta).players)):
-            raise Refusal("INVALID_ARGUMENT", f"{strange[0][:80]} does not take part in {request.league}")
+            raise Refusal(
+                "INVALID_ARGUMENT", f"{strange[0][:80]} does not take part in {request.league}", field="bots"
+            )
         return meta.name
 
 

@@ -37,6 +37,7 @@ class ResourceName:
             raise Refusal(
                 "INVALID_ARGUMENT",
                 f"{field} is {name[:80]!r}; it must be {self._prefix} followed by 1 to 63 of a-z, 0-9 and -",
+                field=field,
             )
 
     async def find_resource(self, name: str, read: Callable[[str], Awaitable[Found | None]]) -> Found:
@@ -80,7 +81,7 @@ def page_size(asked: int) -> int:
     """
     if asked < 0:
         message = f"page_size is {asked}; it must be 0 (for {DEFAULT_PAGE_SIZE}) to {LARGEST_PAGE_SIZE}"
-        raise Refusal("INVALID_ARGUMENT", message)
+        raise Refusal("INVALID_ARGUMENT", message, field="page_size")
     return min(asked or DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE)
 
 
@@ -109,7 +110,11 @@ async def page_of_names(
 
 def bad_page_token() -> Refusal:
     """Returns the refusal of a page token that no list has returned."""
-    return Refusal("INVALID_ARGUMENT", "page_token is not valid: send the next_page_token of the page before")
+    return Refusal(
+        "INVALID_ARGUMENT",
+        "page_token is not valid: send the next_page_token of the page before",
+        field="page_token",
+    )
 
 
 # Limits for texts in requests.

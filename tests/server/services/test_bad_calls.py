@@ -46,10 +46,15 @@ ADMIN_ONLY = [method for method in METHODS if ACCESS[method] not in (Access.PUBL
 
 
 def needs_nothing(method: str) -> bool:
-    """Whether an empty request has an answer: the proto demands no field, and the URL names nothing."""
+    """Whether an empty request has an answer: the proto demands no field, the URL names nothing, and admins may call it."""
     route = ROUTES[method]
     is_named = bool(route.path_field) or route.body not in (NO_BODY, WHOLE_BODY)
-    return not is_named and not any(rule_of_field(field).is_required for field in route.request.fields)
+    is_for_others = ACCESS[method] is Access.JOIN
+    return (
+        not is_for_others
+        and not is_named
+        and not any(rule_of_field(field).is_required for field in route.request.fields)
+    )
 
 
 BROKEN = (b"\xff", b"\x0a\x05abc", b"\x08\x80", b"\x0b\x0b\x0b")

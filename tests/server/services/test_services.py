@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import grpc
 import pytest
 from google.protobuf import descriptor_pb2
+from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from harness import House, Wire, dealt, endings, plays_on, refusal_of
 
 from seatwise.v1 import (
@@ -356,18 +358,49 @@ async def test_health_knows_no_other_service(house):
     assert refused.code == "NOT_FOUND"
 
 
-async def test_reflection_shows_every_service_with_its_methods(house):
-    stub = reflection_pb2_grpc.ServerReflectionStub(house.admin.channel)
-    asked = [
-        reflection_pb2.ServerReflectionRequest(list_services=""),
-        reflection_pb2.ServerReflectionRequest(file_containing_symbol="seatwise.v1.PlayService"),
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+async def test_reflection_shows_every_service_with_its_methods(house, version):
+    ask = house.admin.channel.stream_stream(
+        f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+        reflection_pb2.ServerReflectionRequest.SerializeToString,
+        reflection_pb2.ServerReflectionResponse.FromString,
+    )
+    request = reflection_pb2.ServerReflectionRequest
+    [listed] = [answer async for answer in ask(iter([request(list_services="")]))]
+    names = [service.name for service in listed.list_services_response.service]
+    assert {*names} >= {*SERVICES, f"grpc.reflection.{version}.ServerReflection"}
+    symbols = [
+        *names,
+        "seatwise.v1.PlayService.Play",
+        "grpc.reflection.v1.ServerReflection.ServerReflectionInfo",
     ]
-    listed, shown = [answer async for answer in stub.ServerReflectionInfo(iter(asked))]
-    names = {service.name for service in listed.list_services_response.service}
-    assert names >= set(SERVICES)
-    protos = shown.file_descriptor_response.file_descriptor_proto
-    files = [descriptor_pb2.FileDescriptorProto.FromString(each) for each in protos]
-    assert any(service.name == "PlayService" for file in files for service in file.service)
+    shown = [answer async for answer in ask(iter([request(file_containing_symbol=each) for each in symbols]))]
+    for symbol, answer in zip(symbols, shown, strict=True):
+        protos = answer.file_descriptor_response.file_descriptor_proto
+        files = [descriptor_pb2.FileDescriptorProto.FromString(each) for each in protos]
+        declared = {f"{file.package}.{service.name}" for file in files for service in file.service}
+        assert any(symbol.startswith(each) for each in declared), symbol
+    [absent] = [answer async for answer in ask(iter([request(file_containing_symbol="seatwise.v1.No.Way")]))]
+    assert absent.error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
+
+
+async def test_a_wrong_argument_is_a_bad_request_with_its_field(house):
+    create = match_service_pb2.CreateMatchRequest(game="games/ugo", bots=["bots/a/versions/1"])
+    for call, field in (
+        (house.admin.matches.ListMatches(match_service_pb2.ListMatchesRequest(page_size=-1)), "page_size"),
+        (house.admin.matches.CreateMatch(create, metadata=house.admin.metadata), "bots"),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await call
+        [written] = [
+            value for key, value in refused.value.trailing_metadata() if key == "grpc-status-details-bin"
+        ]
+        details = status_pb2.Status.FromString(written).details
+        bad = error_details_pb2.BadRequest()
+        assert [each.Unpack(bad) for each in details] == [False, True]
+        assert [(each.field, each.description) for each in bad.field_violations] == [
+            (field, refused.value.details())
+        ]
 
 
 async def test_reading_needs_no_token(house):
