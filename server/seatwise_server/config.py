@@ -51,6 +51,12 @@ class HttpSettings:
     """Whether tokens of bots may be sent there in plain text."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks of proxies, whose X-Forwarded-For header gives the caller's address."""
+    wheel: str = ""
+    """The wheel of Seatwise that is offered to visitors; empty for none."""
+    install: str = ""
+    """The sentence that says where visitors get Seatwise; empty for the usual one."""
+    certificate: str = ""
+    """The file of a self-signed certificate that is offered for download; empty for none."""
     guests: int = 0
     """How many guests may play at once, each from a page; 0 admits none."""
     guest_sockets: str = ""

@@ -16,6 +16,7 @@ from enum import StrEnum
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from zipfile import is_zipfile
 
 from seatwise.cli import arguments
 from seatwise.cli.arguments import InputFile
@@ -121,6 +122,16 @@ def _parse_memory(text: str) -> int:
 
 def _parse_deck(text: str) -> str:
     return InputFile(os.path.abspath(text))
+
+
+def _parse_wheel(text: str) -> str:
+    """Return the path of a wheel of Seatwise."""
+    path = InputFile(os.path.abspath(text))
+    if not re.fullmatch(r"seatwise(-[A-Za-z0-9._+!]+){4,5}\.whl", os.path.basename(path)):
+        raise ArgumentTypeError(f"{text!r} is no wheel of Seatwise, such as seatwise-1.0.0-py3-none-any.whl")
+    if not is_zipfile(path):
+        raise ArgumentTypeError(f"{text!r} cannot be read, or is no wheel")
+    return path
 
 
 _HTTP: Final = "HTTP: the pages and the REST API of a gateway; it has the same certificate"
@@ -264,6 +275,14 @@ class ServeOptions(ServerSettings):
     http_cors: tuple[str, ...] = _option(
         "http-cors", (), "let pages of this origin call from a browser, e.g. https://example.org; * for all; may be repeated",
         _parse_cors_origin, "ORIGIN", group=_HTTP,
+    )  # fmt: skip
+    wheel: str = _option(
+        "wheel", "", "offer this wheel of Seatwise under /dist/. The pages link it, with its hash, to callers by TLS and on this machine",
+        _parse_wheel, "FILE", group=_HTTP, page="#a-class-in-one-room",
+    )  # fmt: skip
+    install: str = _option(
+        "install", "", "sentence of the pages that says where visitors get Seatwise, if not from --wheel", str, "TEXT", group=_HTTP,
+        default_text="Install it in a clone of the repository: pip install .",
     )  # fmt: skip
     http_lobby: str = _option(
         "http-lobby", "", "the lobby for bots that come over HTTP; SEATWISE_TLS_CA or SEATWISE_TLS_PIN names the CA or key to trust "

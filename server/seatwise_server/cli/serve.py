@@ -123,6 +123,9 @@ def _http_settings(options: ServeOptions) -> HttpSettings | None:
         lobby=options.http_lobby,
         trusted_proxies=options.proxies,
         guests=options.guests,
+        wheel=options.wheel,
+        install=options.install,
+        certificate=str(self_signed_files(options.data).cert) if options.tls == "auto" else "",
     )
 
 

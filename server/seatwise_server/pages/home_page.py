@@ -10,7 +10,8 @@ from starlette.requests import Request
 from seatwise.kits import KITS
 from seatwise.rules import read_rules
 from seatwise.v1 import match_pb2
-from seatwise_server.pages.page_responses import PageCalls, address_of, render_page
+from seatwise_server.pages.page_responses import PageCalls, address_of, is_private_connection, render_page
+from seatwise_server.pages.static_files import Downloads
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.guest_seats import guest_games
 
@@ -24,8 +25,9 @@ LEADERS = 3
 class HomePage:
     """Answers /."""
 
-    def __init__(self, calls: PageCalls, *, has_guests: bool) -> None:
+    def __init__(self, calls: PageCalls, downloads: Downloads, *, has_guests: bool) -> None:
         self._calls = calls
+        self._downloads = downloads
         self._guest_games = guest_games() if has_guests else ()
 
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
@@ -41,6 +43,8 @@ class HomePage:
             ladders=await self._list_ladders(),
             leagues=(await self._calls.call("LeagueService/ListLeagues", page_size=SHOWN_LEAGUES)).leagues,
             address=address_of(request),
+            downloads=self._downloads,
+            is_private=is_private_connection(request),
         )
 
     async def _list_matches(self, state: int, size: int) -> Any:

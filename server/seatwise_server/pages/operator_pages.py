@@ -13,12 +13,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import admin_service_pb2, match_pb2
 from seatwise_server.limits import LOGINS_PER_MINUTE, TokenBuckets
 from seatwise_server.pages.page_responses import (
     PageCalls,
     check_own_page,
+    is_private_connection,
     page_response,
     peer_of_page,
     read_form,
@@ -89,10 +89,6 @@ def _digest(value: str) -> str:
 
 
 LISTED_TABLES = 100
-_SIGNS_OF_PROXIES = frozenset(
-    {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
-)
-"""Headers that browsers do not send."""
 _LIST_REFEREES = "AdminService/ListReferees"
 
 
@@ -128,7 +124,7 @@ class OperatorPages:
     async def log_in(self, request: Request, _values: list[str]) -> Response:
         """Begins a session if the token may read what only operators may. Raises `Refusal` after too many tries."""
         check_own_page(request)
-        if not _is_private_connection(request):
+        if not is_private_connection(request):
             return _login_page(request)
         token = (await read_form(request)).get("token", "").strip()
         self._check_rate(network_of(peer_of_page()))
@@ -190,7 +186,7 @@ def _login_page(request: Request, refusal: str = "") -> Response:
     html = render_page(
         "login.html.j2",
         refusal=refusal,
-        may_log_in=_is_private_connection(request),
+        may_log_in=is_private_connection(request),
         minutes=SESSION_S // 60,
         # In full where it is this machine: behind a proxy that hides itself, no browser lets the page send a token there.
         action=OPERATORS
@@ -208,27 +204,3 @@ def _go_to_operators(cookie: str) -> Response:
         status_code=303,
         headers={"location": OPERATORS, "set-cookie": cookie, "cache-control": "no-store"},
     )
-
-
-def _is_private_connection(request: Request) -> bool:
-    """Whether nobody between can read a token: the connection is encrypted, or does not leave this machine.
-
-    A proxy on this machine that nobody has named looks like a browser here. So no header may tell of one, no browser speaks
-    HTTP/1.0, and the browser must have been sent to this very port of this machine.
-    """
-    if request.url.scheme == "https":
-        return True
-    if request.scope["http_version"] != "1.1" or not _SIGNS_OF_PROXIES.isdisjoint(request.headers.keys()):
-        return False
-    host, server = request.headers.get("host", ""), request.scope["server"]
-    return bool(
-        request.client
-        and is_local_address(_host_and_port(request.client.host.removeprefix("::ffff:"), 0))
-        and is_local_address(host)
-        and server
-        and host.rpartition(":")[2] == str(server[1])
-    )
-
-
-def _host_and_port(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seatwise.kits import KITS
+from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import bot_pb2, match_pb2
 from seatwise_server.pages.static_files import static_url
 from seatwise_server.refusal import Refusal
@@ -99,6 +100,36 @@ def address_of(request: Request) -> str:
     host = request.headers.get("host", "")
     is_plain = host.isascii() and all(each.isalnum() or each in "-.:[]_" for each in host)
     return f"{request.url.scheme}://{host}" if host and is_plain else ""
+
+
+_SIGNS_OF_PROXIES = frozenset(
+    {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
+)
+"""Headers that browsers do not send."""
+
+
+def is_private_connection(request: Request) -> bool:
+    """Whether nobody between can read a token: the connection is encrypted, or does not leave this machine.
+
+    A proxy on this machine that nobody has named looks like a browser here. So no header may tell of one, no browser speaks
+    HTTP/1.0, and the browser must have been sent to this very port of this machine.
+    """
+    if request.url.scheme == "https":
+        return True
+    if request.scope["http_version"] != "1.1" or not _SIGNS_OF_PROXIES.isdisjoint(request.headers.keys()):
+        return False
+    host, server = request.headers.get("host", ""), request.scope["server"]
+    return bool(
+        request.client
+        and is_local_address(_host_and_port(request.client.host.removeprefix("::ffff:"), 0))
+        and is_local_address(host)
+        and server
+        and host.rpartition(":")[2] == str(server[1])
+    )
+
+
+def _host_and_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 # Turns resources of the API into the words that pages show.
@@ -273,14 +304,14 @@ def page_response(
 
 
 def public_endpoint(make_page: MakePage) -> Endpoint:
-    """Returns the endpoint of a page that everybody sees alike. All who ask within `SHARED_PAGE_S` are sent the same."""
-    kept: TTLCache[str, bytes] = TTLCache(KEPT_PAGES, SHARED_PAGE_S)
+    """Returns the endpoint of a page that all see alike, but for links to files that others could exchange on the way. All who ask within `SHARED_PAGE_S` are sent the same."""
+    kept: TTLCache[tuple[str, bool], bytes] = TTLCache(KEPT_PAGES, SHARED_PAGE_S)
 
     async def answer_public(request: Request, values: list[str]) -> Response:
-        url = str(request.url)
-        html = kept.get(url)
+        asked = str(request.url), is_private_connection(request)
+        html = kept.get(asked)
         if html is None:
-            html = kept[url] = await make_page(request, values)
+            html = kept[asked] = await make_page(request, values)
         return page_response(request, html)
 
     return page_endpoint(answer_public)

@@ -16,7 +16,7 @@ from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import LiveFrames, MatchPage
 from seatwise_server.pages.operator_pages import OPERATORS, OperatorPages
 from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
-from seatwise_server.pages.static_files import answer_static
+from seatwise_server.pages.static_files import DOWNLOADS, Downloads, answer_static
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.admin import read_queue_depths
@@ -39,10 +39,12 @@ def add_pages(
     """Adds the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
     calls = PageCalls(operations, authenticator)
     leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready, partial(read_queue_depths, store))
-    live = LiveFrames(calls, streams)
+    live, downloads = LiveFrames(calls, streams), Downloads(settings)
     matches = MatchPage(calls, live)
     pages = {
-        "/": HomePage(calls, has_guests=bool(settings.guests and settings.guest_sockets)).make_page,
+        "/": HomePage(
+            calls, downloads, has_guests=bool(settings.guests and settings.guest_sockets)
+        ).make_page,
         "/matches": MatchListPage(calls).make_page,
         "/matches/{match}": matches.make_page,
         "/ladders/{ladder}": LadderPage(calls).make_page,
@@ -66,4 +68,5 @@ def add_pages(
     urls.add_endpoint("/matches/{match}/frames", "GET", "/matches/frames", matches.answer_frames)
     urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", live.answer)
     urls.add_endpoint("/matches/{match}/live/steps", "GET", "/matches/live/steps", live.answer_steps)
+    urls.add_endpoint(f"{DOWNLOADS}/{{file}}", "GET", DOWNLOADS, downloads.answer)
     urls.add_endpoint("/static/{version}/{file}", "GET", "/static", answer_static)

@@ -1,15 +1,21 @@
-"""The files that pages load: styles and scripts, each under a URL that changes with its content."""
+"""The files that pages load, each under a URL that changes with its content, and those that visitors download."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_call import FOREVER, text_digest
+from seatwise_server.rest.http_call import ASK_AGAIN, FOREVER, text_digest
 
 STATIC_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 STATIC_FOLDERS = (("seatwise_server.pages", "static"), ("seatwise.replay", "viewer"))
@@ -49,3 +55,57 @@ async def answer_static(_request: Request, values: list[str]) -> Response:
     return Response(
         body, headers=headers | {"vary": "accept-encoding"}, media_type=STATIC_TYPES[name.rpartition(".")[2]]
     )
+
+
+# Downloads for visitors: the wheel that the operator offers, and a certificate that the server has made.
+
+DOWNLOADS = "/dist"
+CERTIFICATE = "tls.crt"
+INSTALL = "Install it in a clone of the repository: pip install ."
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Downloads:
+    """The files under /dist/, and how a visitor gets Seatwise."""
+
+    settings: HttpSettings
+    wheel: bytes = field(init=False)
+    """Read once, so that its hash is that of the file that is served."""
+
+    def __post_init__(self) -> None:
+        try:
+            wheel = Path(self.settings.wheel).read_bytes() if self.settings.wheel else b""
+        except OSError as error:
+            log.warning("wheel_not_read", file=self.settings.wheel, why=error.strerror)
+            wheel = b""
+        object.__setattr__(self, "wheel", wheel)
+
+    @property
+    def wheel_path(self) -> str:
+        """The path of the wheel with its hash, which pip checks; empty if there is none."""
+        if not self.wheel:
+            return ""
+        return f"{DOWNLOADS}/{Path(self.settings.wheel).name}#sha256={sha256(self.wheel).hexdigest()}"
+
+    @property
+    def certificate_path(self) -> str:
+        """The path of the certificate; empty if there is none."""
+        return f"{DOWNLOADS}/{CERTIFICATE}" if self.settings.certificate else ""
+
+    @property
+    def install(self) -> str:
+        """The sentence for visitors that are not offered the wheel."""
+        return self.settings.install or INSTALL
+
+    async def answer(self, _request: Request, values: list[str]) -> Response:
+        """Serves one of the files. Raises `Refusal` for any other name."""
+        [name] = values
+        headers = {"cache-control": f"public, {ASK_AGAIN}", "cross-origin-resource-policy": "same-origin"}
+        if self.wheel and name == Path(self.settings.wheel).name:
+            return Response(self.wheel, headers=headers, media_type="application/octet-stream")
+        if self.settings.certificate and name == CERTIFICATE:
+            body = await asyncio.to_thread(Path(self.settings.certificate).read_bytes)
+            return Response(body, headers=headers, media_type="application/x-x509-ca-cert")
+        raise Refusal("NOT_FOUND", f"this server offers no file {name[:80]!r}")

@@ -31,18 +31,26 @@ def ensure_self_signed(files: TlsFiles, hosts: Iterable[str] = ()) -> None:
 
     try:
         key = ensure_key(files.key)
-        if not _is_good(files):
-            names = [name for name in (*ALWAYS, socket.gethostname(), *hosts) if name.isascii()]
+        names = [name for name in (*ALWAYS, socket.gethostname(), *hosts) if name.isascii()]
+        if not _is_good(files, hosts):
             write_whole(files.cert, sign_certificate(key, "Seatwise", names, SELF_SIGNED_DAYS).pem)
     except OSError as error:
         raise TlsError(f"{error.filename or files.key.parent} cannot be written: {error.strerror}") from None
 
 
-def _is_good(files: TlsFiles) -> bool:
+def _is_good(files: TlsFiles, hosts: Iterable[str]) -> bool:
+    """Returns whether the certificate is valid for long enough and names these hosts."""
+    from cryptography.x509 import load_pem_x509_certificate
+
+    from seatwise_server.tls.certificates import host_names
+
     try:
-        return read_identity(TlsFiles(files.cert, files.key)).seconds_left > SELF_SIGNED_RENEWED_BEFORE_S
-    except TlsError:
+        if read_identity(TlsFiles(files.cert, files.key)).seconds_left < SELF_SIGNED_RENEWED_BEFORE_S:
+            return False
+        named = host_names(load_pem_x509_certificate(files.cert.read_bytes()))
+    except (TlsError, ValueError):
         return False
+    return named.issuperset(host for host in hosts if host.isascii())
 
 
 if TYPE_CHECKING:

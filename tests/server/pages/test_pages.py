@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import itertools
 import json
 import re
+import ssl
+from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from zipfile import ZipFile
 
 import pytest
-from harness import House, dealt
+from harness import House, dealt, house_in
+from harness.http import http_connection
 from harness.ladder import Rung
 from harness.page_size import LARGEST_PAGE, packed_size
 from harness.table import Chair, Table
@@ -22,6 +28,7 @@ from seatwise.replay import read_replay
 from seatwise.v1 import ladder_pb2, match_pb2, match_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.config import HttpSettings
 from seatwise_server.league.settings import Entrant
 from seatwise_server.limits import PAGE_SPECTATORS, TokenBuckets
 from seatwise_server.pages import match_page, static_files
@@ -31,6 +38,7 @@ from seatwise_server.pages.operator_pages import MOST_SESSIONS, SESSION_S, Opera
 from seatwise_server.pages.page_responses import render_page
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.tls.made_certificates import self_signed_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -543,3 +551,48 @@ async def test_pages_that_follow_live_matches_are_bounded(monkeypatch: pytest.Mo
     again = frames._follow_news("matches/a")
     assert await anext(again)
     await again.aclose()
+
+
+# The wheel that visitors get here
+
+
+async def test_the_wheel_of_the_operator_is_offered_with_its_hash_where_nobody_can_exchange_it(
+    tmp_path: Path,
+) -> None:
+    wheel = tmp_path / "seatwise-9.9.9-py3-none-any.whl"
+    with ZipFile(wheel, "w") as file:
+        file.writestr("seatwise/__init__.py", "")
+    told = f"/dist/{wheel.name}#sha256={sha256(wheel.read_bytes()).hexdigest()}"
+    settings = HttpSettings(port=0, wheel=str(wheel), install="Ask Ms Gray for the file.")
+    async with house_in(tmp_path, http=settings) as house, house.http() as http:
+        assert house.server
+        here = house.server.http_address.removeprefix("http://")
+        home = await http.get("/", host=here)
+        answer = await http.get(f"/dist/{wheel.name}")
+        assert answer.body == wheel.read_bytes()
+        for name in ("other.whl", "..", "tls.crt"):
+            assert (await http.get(f"/dist/{name}")).status == 404
+        afar = await http.get(
+            "/", host=here, x_forwarded_for="10.1.2.3"
+        )  # a proxy that speaks plain text, perhaps
+    assert f"{told}'" in html.unescape(home.body.decode())
+    assert "/dist/" not in afar.body.decode()
+    assert "Ask Ms Gray for the file." in afar.body.decode()
+
+
+async def test_pages_name_no_index_that_does_not_have_it(http_house: House) -> None:
+    async with http_house.http() as http:
+        page = await http.get("/")
+    assert "Install it in a clone of the repository: pip install ." in page.body.decode()
+    assert "pip install seatwise" not in page.body.decode()
+
+
+async def test_a_certificate_that_the_server_has_made_can_be_downloaded(tmp_path: Path) -> None:
+    files = self_signed_files(tmp_path)
+    settings = HttpSettings(port=0, certificate=str(files.cert))
+    async with house_in(tmp_path, tls=files, is_tls_auto=True, http=settings) as house:
+        trust = ssl.create_default_context(cafile=str(files.cert))
+        assert house.server
+        async with http_connection(house.server.http_address, tls=trust) as http:
+            assert (await http.get("/dist/tls.crt")).body == files.cert.read_bytes()
+            assert "--tls-ca tls.crt --queue casual" in (await http.get("/")).body.decode()

@@ -18,6 +18,7 @@ from urllib.request import urlopen
 
 import grpc
 import pytest
+from cryptography.x509 import load_pem_x509_certificate
 from doubles.certificates import HERE, identity
 from doubles.fake_server import serving as fake_serving
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -36,6 +37,7 @@ from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.rpc import grpc_server
 from seatwise_server.tls import announced_address, certificate_reloader, made_certificates
 from seatwise_server.tls.certificate_reloader import CertificateReloader
+from seatwise_server.tls.certificates import host_names
 from seatwise_server.tls.made_certificates import ensure_self_signed, issue_certificate, self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity
 
@@ -121,6 +123,9 @@ def test_the_pair_is_renewed_in_time_and_keeps_its_key(
     assert renewed.expires - datetime.now(UTC) > timedelta(days=364)
     ensure_self_signed(files)
     assert read_identity(files) == renewed
+    ensure_self_signed(files, ["10.1.2.3"])  # the machine has another address now
+    assert read_identity(files).pin == first.pin
+    assert "10.1.2.3" in host_names(load_pem_x509_certificate(files.cert.read_bytes()))
 
 
 def test_a_key_that_is_none_of_ours_is_not_replaced(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -86,6 +87,8 @@ def render_report(
         league=league,
         facts=facts,
         digest=digest,
+        install=os.environ.get("SEATWISE_INSTALL")
+        or "Install Seatwise in a clone of its repository: pip install .",
         verdict=_describe_verdict(
             league, standings, found, facts, is_over=bool(digest), is_last_look=is_last_look
         ),
