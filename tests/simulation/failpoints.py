@@ -317,7 +317,9 @@ class SmallWorld(World):
         self.is_prepared = True
 
     async def _make_competitions(self, bots: Sequence[str]) -> None:
-        ladder = ladder_pb2.Ladder(name=LADDER, game="games/ugo", seats=2, options={"rounds": "1"})
+        ladder = ladder_pb2.Ladder(
+            name=LADDER, game="games/ugo", seats=2, options={"rounds": "1"}, owners_together=True
+        )
         await self.office.ask(
             "LadderService/CreateLadder",
             ladders.CreateLadderRequest(ladder=ladder),
