@@ -8,6 +8,8 @@ For each format and number of seats a bot of middle strength misses matches on p
 - `blind`: as often, but without a look at the opponents, as if offers did not name them.
 - `ahead`: every match after its first win, to keep its mean.
 - `friend`: the weakest bot misses all matches without the bot in question, which plays honestly.
+- `rivals`: it misses only those with the three bots that are nearest to the bot in question, so it stays in the table.
+- `annul`: it misses its last matches with one of them, if those had gained more from it so far than the bot in question.
 
 Each season is played twice with the same luck, so the gain is a paired difference of places; more is better for the dodger. The last
 column is the one-sided 99.9 % bound of the gain.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean, stdev
 
@@ -44,31 +46,50 @@ FORMATS = {
 }
 ME = PLAYERS[3]
 FRIEND = PLAYERS[-1]
-Plan = Callable[[ScheduledMatch, bool, Random], str]
-"""Returns the bot that misses this match, or "": by the match, and by whether the bot in question has won before."""
+RIVALS = {PLAYERS[1], PLAYERS[2], PLAYERS[4]}
+Plan = Callable[[ScheduledMatch, Sequence[LoggedResult], Random], str]
+"""Returns the bot that misses this match, or "": by the match, and by the results so far."""
 
 
-def honest(_match: ScheduledMatch, _has_won: bool, _chance: Random) -> str:
+def honest(_match: ScheduledMatch, _played: Sequence[LoggedResult], _chance: Random) -> str:
     return ""
 
 
-def stronger(match: ScheduledMatch, _has_won: bool, _chance: Random) -> str:
+def stronger(match: ScheduledMatch, _played: Sequence[LoggedResult], _chance: Random) -> str:
     return ME if ME in match.bots and any(STRENGTH[bot] > STRENGTH[ME] for bot in match.bots) else ""
 
 
-def blind(match: ScheduledMatch, _has_won: bool, chance: Random) -> str:
+def blind(match: ScheduledMatch, _played: Sequence[LoggedResult], chance: Random) -> str:
     return ME if ME in match.bots and chance.random() < 3 / (BOTS - 1) else ""
 
 
-def ahead(match: ScheduledMatch, has_won: bool, _chance: Random) -> str:
+def ahead(match: ScheduledMatch, played: Sequence[LoggedResult], _chance: Random) -> str:
+    has_won = any(ME in each.bots and each.ranks[each.bots.index(ME)] == 1 for each in played)
     return ME if ME in match.bots and has_won else ""
 
 
-def friend(match: ScheduledMatch, _has_won: bool, _chance: Random) -> str:
+def friend(match: ScheduledMatch, _played: Sequence[LoggedResult], _chance: Random) -> str:
     return FRIEND if FRIEND in match.bots and ME not in match.bots else ""
 
 
-PLANS: dict[str, Plan] = {"stronger": stronger, "blind": blind, "ahead": ahead, "friend": friend}
+def rivals(match: ScheduledMatch, _played: Sequence[LoggedResult], _chance: Random) -> str:
+    return FRIEND if FRIEND in match.bots and ME not in match.bots and RIVALS & {*match.bots} else ""
+
+
+def annul(match: ScheduledMatch, played: Sequence[LoggedResult], _chance: Random) -> str:
+    if FRIEND not in match.bots or ME in match.bots or not RIVALS & {*match.bots}:
+        return ""
+    gained = {
+        bot: [each.points[each.bots.index(bot)] for each in played if {bot, FRIEND} <= {*each.bots}]
+        for bot in (ME, *RIVALS)
+    }
+    if len(gained[ME]) < 2 or not all(gained.values()):
+        return ""
+    return FRIEND if fmean(gained[ME]) + 2 < fmean(fmean(gained[bot]) for bot in RIVALS) else ""
+
+
+PLANS: dict[str, Plan] = {each.__name__: each for each in (stronger, blind, ahead, friend, rivals, annul)}
+OF_FRIENDS = ("friend", "rivals", "annul")
 
 
 def play_match(match: ScheduledMatch, seq: int, seed: int) -> LoggedResult:
@@ -85,20 +106,19 @@ def play_match(match: ScheduledMatch, seq: int, seed: int) -> LoggedResult:
 def place_after(league: League, plan: Plan, seed: int) -> float:
     """Return the place of the bot in question; shared ones count as their mean."""
     schedule, chance = schedule_of(league), Random(seed)
-    so_far, has_won = SoFar({}, set(), {}, {}), False
+    so_far = SoFar({}, set(), {}, {})
     while due := schedule.due_matches(so_far):
         if league.format == "swiss":
             draw = schedule.current_draw(so_far)
             so_far.draws[draw.round] = draw
         for match in due:
-            absent = plan(match, has_won, chance)
+            absent = plan(match, list(so_far.results.values()), chance)
             if absent:
                 for attempt in (match.id, f"{match.id}.2"):
                     so_far.voids.add(attempt)
                     so_far.absences[attempt] = (absent,)
                 continue
-            result = so_far.results[match.id] = play_match(match, len(so_far.results) + 1, seed)
-            has_won = has_won or (ME in match.bots and result.ranks[match.bots.index(ME)] == 1)
+            so_far.results[match.id] = play_match(match, len(so_far.results) + 1, seed)
     ranks = {row["player"]: row["rank"] for row in rows_of(league, schedule, so_far)}
     shared = sum(rank == ranks[ME] for rank in ranks.values())
     return ranks[ME] + (shared - 1) / 2
@@ -131,7 +151,7 @@ def main() -> None:
         for form in sys.argv[3:] or FORMATS
         for seats in (2, 3, 4)
         for name in PLANS
-        if form != "gauntlet" or name != "friend"
+        if form != "gauntlet" or name not in OF_FRIENDS
     ]
     for form, seats, name in cases:
         more = {"advance": 2} if form == "knockout" and seats == 4 else {}

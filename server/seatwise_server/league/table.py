@@ -52,12 +52,22 @@ def league_digest(league: League) -> str:
 def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
     byes = schedule.list_byes(so_far)
     results = [result for table, result in so_far.results.items() if table not in so_far.left]
-    walk_overs = Counter(bot for absent in list_walk_overs(so_far).values() for bot in absent)
+    lost = list_walk_overs(so_far)
+    walk_overs = Counter(bot for absent in lost.values() for bot in absent)
     if isinstance(schedule, Knockout):
         return standings_in_order(results, schedule.final_order(so_far), byes, walk_overs)
     gone = _find_gone(results, walk_overs) if league.withdrawals == BELOW_HALF else set[str]()
     stay = [result for result in results if gone.isdisjoint(result.bots)]
-    return rank_entrants(stay, league.players, criteria_of(league), byes, league.seed, walk_overs, gone)
+    missed: Counter[tuple[str, str]] = Counter()
+    if league.format != "swiss" and lost:  # there bots do not meet alike, walk-overs or not
+        for match in schedule.known_matches(so_far):
+            absent = lost.get(match.id, ())
+            missed.update(
+                (away, bot) for away in absent if away not in gone for bot in {*match.bots} - {*absent} - gone
+            )
+    return rank_entrants(
+        stay, league.players, criteria_of(league), byes, league.seed, walk_overs, gone, missed
+    )
 
 
 def _find_gone(results: Iterable[LoggedResult], walk_overs: Mapping[str, int]) -> set[str]:

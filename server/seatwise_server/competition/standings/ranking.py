@@ -3,7 +3,7 @@
 - `scoring` decides what a match is worth. A bot that forfeits or resigns ranks behind all bots that stayed and
 keeps at most their lowest points. The others keep their points. Void matches never count.
 - A bot that loses a match by walk-over has the score 0 and the lowest points of the season for it. For its opponents the match
-  does not count.
+  does not count. What the others played against such a bot counts for all alike (`PlayedSeason.missed`).
 - A bye scores like a win and gives no points: means of points are over matches alone.
 - `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level.
 Bots that the last criterion leaves level share their rank.
@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import add_up
-from seatwise_server.competition.standings.played_season import PlayedSeason
+from seatwise_server.competition.standings.played_season import PlayedSeason, weighted_mean, weighted_sum
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, TIE_BREAKS
 
 
@@ -52,15 +51,16 @@ def rank_entrants(
     seed: str = "",
     walk_overs: Mapping[str, int] | None = None,
     gone: Collection[str] = (),
+    missed: Mapping[tuple[str, str], int] | None = None,
 ) -> tuple[StandingsRow, ...]:
     """Return the table of a season, the best first.
 
     `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), `seed` seeds the lots, and `walk_overs`
-    says how many matches each bot lost by walk-over. Bots that are `gone` rank behind all others.
+    says how many matches each bot lost by walk-over, and `missed` against whom. Bots that are `gone` rank behind all others.
     Raises `KeyError` for a criterion that does not exist.
     """
     season = PlayedSeason(
-        tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, walk_overs or {}
+        tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, walk_overs or {}, missed or {}
     )
     applied: dict[str, list[tuple[str, float]]] = {bot: [] for bot in entrants}
     stay = [bot for bot in entrants if bot not in gone]
@@ -118,16 +118,12 @@ def _build_row(
         rank=rank,
         bot=bot,
         matches=season.match_counts[bot],
-        points=_mean_or_zero(season.points_by_bot.get(bot, [])),
-        score=_mean_or_zero(season.scores_by_bot.get(bot, [])),
-        wins=add_up(season.wins_by_bot.get(bot, ())),
+        points=weighted_mean(season.points_by_bot.get(bot), 0.0),
+        score=weighted_mean(season.scores_by_bot.get(bot), 0.0),
+        wins=weighted_sum(season.wins_by_bot.get(bot, ())),
         byes=season.byes.get(bot, 0),
         forfeits=season.count_forfeits(bot) - season.walk_overs.get(bot, 0),
         resigned=season.ending_counts[bot, "RESIGNED"],
         walk_overs=season.walk_overs.get(bot, 0),
         tie_breaks=tuple(applied),
     )
-
-
-def _mean_or_zero(values: Sequence[float]) -> float:
-    return add_up(values) / len(values) if values else 0.0
