@@ -10,7 +10,7 @@ import pytest
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
-from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
+from seatwise_server.competition.statistics.anytime_test import AnytimeTest, TrialVerdict
 
 A, B = "bots/a/versions/1", "bots/b/versions/1"
 
@@ -26,7 +26,7 @@ def played(match: ScheduledMatch, ahead: int = 3) -> LoggedResult:
 def season(plan: ABTest, ahead: int) -> dict[str, LoggedResult]:
     results: dict[str, LoggedResult] = {}
     while due := plan.due_matches(SoFar(results)):
-        results |= {match.id: played(match, ahead) for match in due}
+        results |= {match.id: played(match, ahead + match.round % 3 - 1) for match in due}
     return results
 
 
@@ -60,11 +60,11 @@ def test_the_difference_of_a_unit_is_that_of_mean_points() -> None:
 
 
 def test_it_is_over_when_there_is_a_verdict() -> None:
-    plan = ABTest(A, B, test=PointsTest(least_points=2.0))
-    for ahead, verdict in ((4, SprtVerdict.H1), (-1, SprtVerdict.H0)):
+    plan = ABTest(A, B, test=AnytimeTest(least_points=2.0))
+    for ahead, verdict in ((4, TrialVerdict.H1), (-1, TrialVerdict.H0)):
         results = season(plan, ahead)
         assert plan.current_verdict(SoFar(results)) is verdict
-        assert len(results) <= 2 * (16 + plan.units_at_once)
+        assert len(results) <= 2 * (110 + plan.units_at_once)
         assert plan.expected_matches(SoFar(results)) == len(results)
 
 
@@ -72,7 +72,7 @@ def test_it_is_over_after_the_last_unit_too() -> None:
     plan = ABTest(A, B, most_units=10)
     results = season(plan, 1)
     assert len(results) == plan.expected_matches(SoFar()) == 20
-    assert plan.current_verdict(SoFar(results)) is SprtVerdict.OPEN
+    assert plan.current_verdict(SoFar(results)) is TrialVerdict.OPEN
 
 
 def test_a_unit_that_ended_early_waits_for_those_before_it() -> None:

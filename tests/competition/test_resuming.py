@@ -13,7 +13,7 @@ from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.competition.statistics.sprt import PointsTest
+from seatwise_server.competition.statistics.anytime_test import AnytimeTest
 
 BOTS = tuple(f"bots/b{number}/versions/1" for number in range(11))
 SCHEDULES: list[Schedule] = [
@@ -25,7 +25,7 @@ SCHEDULES: list[Schedule] = [
     Knockout(BOTS),
     Knockout(BOTS, 4, 2, deals=2, duplicate=Duplicate.TRAVELLING),
     Gauntlet(BOTS[:2], BOTS[2:], 3),
-    ABTest(BOTS[0], BOTS[1], test=PointsTest(least_points=8.0), most_units=60),
+    ABTest(BOTS[0], BOTS[1], test=AnytimeTest(least_points=8.0), most_units=60),
 ]
 
 

@@ -22,7 +22,6 @@ from seatwise_server.league.par import par_of
 from seatwise_server.league.publishing import publish_season
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season_log import Void
-from seatwise_server.league.settings import Trial
 
 
 @pytest.fixture(scope="module")
@@ -611,9 +610,8 @@ def test_one_deal_under_two_names_is_named(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("table", ["zzz", "u1-s1.2", "u9-s1"])
 def test_a_test_has_no_void_matches_of_tables_that_it_has_not(tmp_path, capsys, table):
-    trial = Trial(least_units=2)
     names = ("random", "greedy")
-    league = league_of(*names, format="ab-test", deals="rotation", is_trusted=True, rounds=8, trial=trial)
+    league = league_of(*names, format="ab-test", deals="rotation", is_trusted=True, rounds=8)
     played(tmp_path, league).close()
     publish_season(tmp_path)
     void = (

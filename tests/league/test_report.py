@@ -282,7 +282,8 @@ def test_beside_the_verdict_of_a_test_is_no_interval_for_one_look(tmp_path):
     standings = json.loads((tmp_path / "standings.json").read_text())
     low, high = standings["difference_interval"]
     assert low < standings["difference"] < high
-    assert (standings["log_evidence_h1"] >= 2.995) == (standings["verdict"] == "H1")
+    assert standings["has_too_few"], "40 units decide nothing, however clear they seem"
+    assert "there are too few different deals to decide" in words
     assert main(["verify", str(tmp_path / "season.bundle")]) == 0
 
 

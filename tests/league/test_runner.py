@@ -13,11 +13,12 @@ from seasons.one_season import NAME, league_of
 from seatwise.errors import WrongStateError
 from seatwise.v1.match_pb2 import Match
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.statistics.anytime_test import LEAST_UNITS
 from seatwise_server.league import runner as runner_module
 from seatwise_server.league import season_log
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
-from seatwise_server.league.settings import Entrant, Trial
+from seatwise_server.league.settings import Entrant
 
 
 class Server:
@@ -43,7 +44,8 @@ def decided(folder: Path, league: Any, *played: str) -> season_log.SeasonLog:
     book = season_log.open_season_log(folder, league, NAME)
     for seq, table in enumerate(played, start=1):
         unit, bots = table.partition("-")[0], league.players if table.endswith("1") else league.players[::-1]
-        points, ranks = ((2, 0), (1, 2)) if table.endswith("1") else ((0, 2), (2, 1))
+        best = 2 + int(unit[1:]) % 3
+        points, ranks = ((best, 0), (1, 2)) if table.endswith("1") else ((0, best), (2, 1))
         ends = ("COMPLETED", "COMPLETED")
         book.append_result(table, LoggedResult(seq, f"{unit}-{seq}", bots, points, ranks, ends, deal=unit))
     return book
@@ -55,25 +57,24 @@ async def test_a_half_played_unit_of_a_decided_test_is_closed(tmp_path):
         format="ab-test",
         deals="rotation",
         entrants=entrants,
-        trial=Trial(least_units=2),
         is_trusted=True,
     )
-    units = [f"u{number}" for number in range(1, 17)]
-    book = decided(tmp_path, league, *(f"{unit}-s{at}" for unit in units for at in (1, 2)), "u17-s1")
+    units = [f"u{number}" for number in range(1, LEAST_UNITS + 1)]
+    book = decided(
+        tmp_path, league, *(f"{unit}-s{at}" for unit in units for at in (1, 2)), f"u{LEAST_UNITS + 1}-s1"
+    )
     server: Any = Server(*units)
     players: Any = SimpleNamespace()
     runner = Runner(league, schedule_of(league), book, server, players, tables=2)
     assert await runner.run(), "the season is over"
     book.close()
-    assert server.closed == ["u17"]
-    assert len(book.season.records) == 33
+    assert server.closed == [f"u{LEAST_UNITS + 1}"]
+    assert len(book.season.records) == 2 * LEAST_UNITS + 1
 
 
 async def test_a_deal_that_others_will_play_yet_stays_open(tmp_path):
     entrants = league_of("greedy", "random").entrants
-    league = league_of(
-        format="ab-test", deals="rotation", entrants=entrants, trial=Trial(least_units=4), is_trusted=True
-    )
+    league = league_of(format="ab-test", deals="rotation", entrants=entrants, is_trusted=True)
     book = decided(tmp_path, league, "u1-s1", "u1-s2", "u2-s1")
     server: Any = Server("u1")
     players: Any = SimpleNamespace()

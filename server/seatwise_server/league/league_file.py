@@ -14,7 +14,7 @@ from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
-from seatwise_server.competition.statistics.sprt import MOST_LEAST_POINTS
+from seatwise_server.competition.statistics.anytime_test import MOST_LEAST_POINTS
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
@@ -163,7 +163,9 @@ def _read_trial(top: TableReader, form: str) -> Trial:
         least_points=table.read_number("least_points", usual.least_points, least=0, most=MOST_LEAST_POINTS),
         alpha=table.read_number("alpha", usual.alpha, least=0, most=0.5),
         beta=table.read_number("beta", usual.beta, least=0, most=0.5),
-        least_units=table.read_integer("least_units", usual.least_units, least=2, most=10_000),
+        least_units=table.read_integer(
+            "least_units", usual.least_units, least=usual.least_units, most=10_000
+        ),
     )
     table.check_all_read()
     return trial

@@ -13,6 +13,7 @@ from seatwise_referee.journal import canonical_json
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
+from seatwise_server.competition.statistics.anytime_test import LEAST_UNITS
 
 LEAGUE_FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEAL_KINDS = tuple(str(each) for each in Duplicate)
@@ -61,7 +62,7 @@ class Trial:
     """How often the test may claim a difference where there is none."""
     beta: float = 0.05
     """How often the test may miss a difference of `least_points`."""
-    least_units: int = 16
+    least_units: int = LEAST_UNITS
     """The fewest units before a verdict."""
 
     def to_json(self) -> dict[str, str]:

@@ -13,8 +13,11 @@ from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar, list_walk_overs
 from seatwise_server.competition.standings.ranking import StandingsRow, rank_entrants, standings_in_order
-from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
-from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
+from seatwise_server.competition.statistics.anytime_test import (
+    AnytimeTest,
+    TrialVerdict,
+    summarize_differences,
+)
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import BELOW_HALF, League
 
@@ -103,13 +106,14 @@ def _verdict_values(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
         "verdict": str(verdict),
         "units": len(ratios),
         "log_likelihood_ratio": ratio,
+        "has_too_few": schedule.test.has_too_few(differences[: len(ratios)]),
         **_evidence_values(schedule.test, differences[: len(ratios)]),
     }
 
 
-def _evidence_values(test: PointsTest, differences: Sequence[float]) -> dict[str, Any]:
-    """Return the figures of a test of version 2: the logs of its evidence, and the difference with its interval."""
-    if not isinstance(test, AnytimeTest) or not differences:
+def _evidence_values(test: AnytimeTest, differences: Sequence[float]) -> dict[str, Any]:
+    """Return the figures of a test: the logs of its evidence, and the difference with its interval."""
+    if not differences:
         return {}
     last = test.trace_evidence(differences)[-1]
     found = summarize_differences(differences)
@@ -137,10 +141,12 @@ def describe_verdict(league: League, standings: Mapping[str, Any]) -> str:
     units = standings["units"]
     a, b = (each.name for each in league.entrants)
     match standings["verdict"]:
-        case SprtVerdict.H1:
+        case TrialVerdict.H1:
             return f"After {units} units the test accepts H1: {a} makes more points than {b}."
-        case SprtVerdict.H0:
+        case TrialVerdict.H0:
             return f"After {units} units the test accepts H0: {a} does not make {points:g} points a match more than {b}."
+    if standings.get("has_too_few"):
+        return f"After {units} units there are too few different deals to decide."
     return f"After {units} units the test has no verdict."
 
 

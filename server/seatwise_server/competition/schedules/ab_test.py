@@ -22,7 +22,7 @@ from seatwise_server.competition.schedules.schedule import (
     unsettled_matches,
 )
 from seatwise_server.competition.standings.scoring import table_scores
-from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
+from seatwise_server.competition.statistics.anytime_test import AnytimeTest, TrialVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ABTest:
     a: str
     b: str
     table_size: int = 2
-    test: PointsTest = field(default_factory=PointsTest)
+    test: AnytimeTest = field(default_factory=AnytimeTest)
     most_units: int = 1000
     units_at_once: int = 8
     """The number of units that may be played at the same time."""
@@ -49,7 +49,7 @@ class ABTest:
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
         """Return the open matches of the first `units_at_once` open units. None after the verdict. See `Schedule`."""
-        if self.current_verdict(so_far) is not SprtVerdict.OPEN:
+        if self.current_verdict(so_far) is not TrialVerdict.OPEN:
             return ()
         due: list[ScheduledMatch] = []
         open_units = 0
@@ -90,7 +90,7 @@ class ABTest:
                 found.append(-most if self.a in absent else most)
         return tuple(found)
 
-    def current_verdict(self, so_far: SoFar) -> SprtVerdict:
+    def current_verdict(self, so_far: SoFar) -> TrialVerdict:
         """Return the first verdict that the differences give. Units behind it change nothing."""
         return self.test.first_verdict(self.unit_differences(so_far))
 

@@ -18,7 +18,7 @@ from seatwise_server.competition.schedules.schedule import (
     SoFar,
     list_walk_over_meetings,
 )
-from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
+from seatwise_server.competition.statistics.anytime_test import summarize_differences
 from seatwise_server.competition.statistics.estimate import Estimate
 from seatwise_server.competition.statistics.fairness import FairnessReport, check_fairness
 from seatwise_server.competition.statistics.season_statistics import (
@@ -28,7 +28,6 @@ from seatwise_server.competition.statistics.season_statistics import (
     estimate_entrant_means,
     follow_differences,
 )
-from seatwise_server.competition.statistics.sprt import wald_bounds
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.figures import Whisker, draw_curves, draw_whiskers
 from seatwise_server.league.report.luck import correct_for_luck, has_playouts
@@ -247,33 +246,6 @@ def _orders_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
 
 def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     test, differences = schedule.test, schedule.unit_differences(so_far)
-    if isinstance(test, AnytimeTest):
-        return _anytime_test_part(schedule, test, differences, facts)
-    ratios, verdict = test.run_test(differences)
-    low, high = wald_bounds(test.alpha, test.beta)
-    a, b = facts.names[schedule.a], facts.names[schedule.b]
-    drawn = [
-        max(2 * low, min(2 * high, ratio)) for ratio in ratios
-    ]  # beyond these bounds the test has long been decided
-    steps = [(float(unit), ratio) for unit, ratio in enumerate(drawn, 1)]
-    course = {"ratio": steps, "H1": _level_curve(high, ratios), "H0": _level_curve(low, ratios)}
-    return Part(
-        words=(
-            f"H0: {a} makes no more points a match than {b}. H1: it makes {test.least_points:g} more.",
-            describe_verdict(facts.league, {"verdict": verdict, "units": len(ratios)}),
-        ),
-        plot=draw_curves(
-            "Course of the test", course, "log of the likelihood ratio", "units, each on one deal"
-        ),
-        notes=(
-            f"alpha {test.alpha:g}, beta {test.beta:g}; a unit is all matches of the two on one deal. Units are evaluated in their order.",
-        ),
-    )
-
-
-def _anytime_test_part(
-    schedule: ABTest, test: AnytimeTest, differences: Sequence[float], facts: Facts
-) -> Part:
     ratios, verdict = test.run_test(differences)
     course = test.trace_evidence(differences[: len(ratios)])
     found = summarize_differences(differences[: len(ratios)])
@@ -287,7 +259,10 @@ def _anytime_test_part(
     return Part(
         words=(
             f"H1: {a} makes more points than {b}. H0: {a} does not make {test.least_points:g} points a match more.",
-            describe_verdict(facts.league, {"verdict": verdict, "units": len(ratios)}),
+            describe_verdict(
+                facts.league,
+                {"verdict": verdict, "units": len(ratios), "has_too_few": test.has_too_few(differences)},
+            ),
             f"{a} makes {found.mean:+.2f} points a match more; 95 % interval {_format_ends(*found.interval(1 - CONFIDENCE))}.",
         ),
         plot=draw_curves("Course of the test", series, "log of the evidence", "units, each on one deal"),
@@ -300,7 +275,7 @@ def _anytime_test_part(
 
 def is_anytime_test(schedule: Schedule) -> bool:
     """Return whether the season is a test that stops by what it sees, beside which an interval for one look would be wrong."""
-    return isinstance(schedule, ABTest) and isinstance(schedule.test, AnytimeTest)
+    return isinstance(schedule, ABTest)
 
 
 def _limit(value: float, most: float) -> float:
