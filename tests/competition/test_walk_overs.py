@@ -200,3 +200,21 @@ def test_the_fairness_checks_of_a_page_take_walk_overs_as_meetings() -> None:
     sections = extra_sections(plan, facts, SoFar(results, voids, voids))
     rows = [row for section in sections for part in section.parts for row in part.rows]
     assert [row[3] for row in rows if row[0] == "b0 where b3 sits"] == [str(len(lost))]
+
+
+def test_a_friend_cannot_choose_whom_it_plays() -> None:
+    """It misses one of two matches with one bot. So half of each match with it counts, and the one that this bot played as a whole."""
+    entrants = tuple(Entrant(name.split("/")[1], name) for name in NAMES[:4])
+    league = league_of(entrants=entrants, deals="none", rounds=6)
+    plan = schedule_of(league)
+    matches = plan.all_matches()
+    lost = next(match for match in matches if {B, D} == set(match.bots))
+    voids = {f"{lost.id}{attempt}": (D,) for attempt in ("", ".2")}
+    results = {
+        match.id: played(match, *(16 if D in match.bots and bot != D else 4 for bot in match.bots))
+        for match in matches
+        if match != lost
+    }
+    rows = {row["player"]: row for row in rows_of(league, plan, SoFar(results, voids, voids))}
+    assert [rows[bot]["points"] for bot in (A, B, C)] == pytest.approx([(16 + 4 * 4) / 5] * 3, abs=1e-5)
+    assert (rows[D]["matches"], rows[D]["walk_overs"]) == (5, 1)
