@@ -19,7 +19,6 @@ from seatwise_server.competition.statistics.luck_correction import (
     correct_by_measures,
     correct_by_other_tables,
     correct_by_par,
-    fit_luck_parts,
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.season_statistics import (
@@ -46,7 +45,7 @@ def corrections(
     measures = [[result.par for result in results], [tuple(map(blur, result.par)) for result in results]]
     yield (
         "two measures",
-        correct_by_measures(results, measures, fit_luck_parts(results, measures, (0.2, 0.7))),
+        correct_by_measures(results, measures, (0.2, 0.7)),
     )
     if duplicate is Duplicate.TRAVELLING:
         yield "other tables", correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)

@@ -18,13 +18,10 @@ from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.statistics.estimate import estimate_mean, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
-    PAR_COEFFICIENT,
     add_par,
     correct_by_measures,
     correct_by_other_tables,
     correct_by_par,
-    fit_luck_parts,
-    fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
 )
@@ -162,55 +159,14 @@ def test_no_correction_moves_the_mean_of_all() -> None:
         assert totals[0] == pytest.approx(totals[1], rel=1e-9)
 
 
-def test_the_part_of_par_is_that_which_the_points_follow() -> None:
-    """With a prior worth ten deals at 0.5: in 190 deals, the rest is the true part."""
-    chance, matches = Random(8), RoundRobin(tuple("abcd"), 2, 95, Duplicate.NONE).all_matches()
-    results = []
-    for seq, match in enumerate(matches, 1):
-        pars = tuple(float(chance.randrange(-40, 40)) for _ in match.bots)
-        points = (round(0.9 * par) + 10 * (bot == "a") for bot, par in zip(match.bots, pars, strict=True))
-        results.append(result("".join(match.bots), *points, seq=seq, par=pars))
-    assert len(results) == 190
-    assert fit_par_coefficient(results) == pytest.approx((190 * 0.9 + 10 * 0.5) / 200, abs=0.005)
-
-
-def test_two_measures_of_luck_get_the_parts_that_the_points_follow_together() -> None:
-    """With a prior worth ten deals: in 190 deals, the rest are the true parts, although the measures are correlated."""
-    chance, matches = Random(9), RoundRobin(tuple("abcd"), 2, 95, Duplicate.NONE).all_matches()
-    results, other = [], []
-    for seq, match in enumerate(matches, 1):
-        pars = tuple(float(chance.randrange(-40, 40)) for _ in match.bots)
-        other.append(tuple(par + chance.randrange(-40, 40) for par in pars))
-        luck = (0.5 * par + 0.25 * out for par, out in zip(pars, other[-1], strict=True))
-        points = (round(each) + 10 * (bot == "a") for bot, each in zip(match.bots, luck, strict=True))
-        results.append(result("".join(match.bots), *points, seq=seq, par=pars))
-    measures = [[each.par for each in results], other]
-    parts = fit_luck_parts(results, measures, (0.2, 0.7))
-    assert parts == pytest.approx([(190 * 0.5 + 10 * 0.2) / 200, (190 * 0.25 + 10 * 0.7) / 200], abs=0.01)
-    assert remaining_variance(results, correct_by_measures(results, measures, (0.5, 0.25))) < 0.01
-
-
-def test_one_measure_gets_the_part_of_par() -> None:
+def test_one_measure_is_corrected_as_par_is() -> None:
     matches = RoundRobin(tuple("abcd"), 2, 30).all_matches()
     results = season(matches, dict.fromkeys("abcd", 0.0), Random(2))
     pars = [each.par for each in results]
-    part = fit_luck_parts(results, [pars], [PAR_COEFFICIENT])[0]
-    assert part == pytest.approx(fit_par_coefficient(results), rel=1e-6)
-    one, other = (correct_by_measures(results, [pars], [part]), correct_by_par(results, part))
+    one, other = (correct_by_measures(results, [pars], [0.7]), correct_by_par(results, 0.7))
     for left, right in zip(one.values, other.values, strict=True):
         assert left == pytest.approx(right)
     assert one.common_shifts == pytest.approx(other.common_shifts)
-
-
-def test_a_measure_that_is_the_same_everywhere_leaves_the_guesses() -> None:
-    results = [result("ab", 1, 2, par=(3.0, 3.0)), result("ab", 2, 2, par=(3.0, 3.0), seq=2)]
-    pars = [each.par for each in results]
-    assert fit_luck_parts(results, [pars, pars], (0.2, 0.7)) == [0.2, 0.7]
-
-
-def test_without_par_its_part_is_the_guess() -> None:
-    assert fit_par_coefficient([]) == fit_par_coefficient([result("ab", 1, 2)]) == PAR_COEFFICIENT
-    assert fit_par_coefficient([result("ab", 1, 2, par=(3.0, 3.0))]) == PAR_COEFFICIENT
 
 
 def test_a_match_without_par_stays_as_it_is() -> None:

@@ -62,7 +62,7 @@ def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[Stand
     gone = _find_gone(results, walk_overs) if league.withdrawals == BELOW_HALF else set[str]()
     stay = [result for result in results if gone.isdisjoint(result.bots)]
     missed: Counter[tuple[str, str]] = Counter()
-    if league.format != "swiss" and lost:  # there bots do not meet alike, walk-overs or not
+    if lost:
         for match in schedule.known_matches(so_far):
             absent = lost.get(match.id, ())
             missed.update(

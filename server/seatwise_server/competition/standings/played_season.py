@@ -81,10 +81,9 @@ class PlayedSeason:
 
     @cached_property
     def _weights(self) -> dict[tuple[str, str], float]:
-        """By a bot and an opponent that lost matches by walk-over, what a match of the first counts if the second sits there.
+        """By a bot and an opponent that lost matches by walk-over, the weight of a match of the first where the second sits.
 
-        Such an opponent could choose whom it plays. So it counts for all as much as for the bot of whose matches it missed the
-        largest part.
+        Such an opponent could choose its opponents. So its matches count for all as much as for the bot that it missed most.
         """
         met = Counter(pair for result in self.results for pair in permutations(set(result.bots), 2))
         parts = {

@@ -3,7 +3,7 @@
 - `scoring` decides what a match is worth. A bot that forfeits or resigns ranks behind all bots that stayed and
 keeps at most their lowest points. The others keep their points. Void matches never count.
 - A bot that loses a match by walk-over has the score 0 and the lowest points of the season for it. For its opponents the match
-  does not count. What the others played against such a bot counts for all alike (`PlayedSeason.missed`).
+  does not count. Matches that were played against such a bot count for all alike (`PlayedSeason.missed`).
 - A bye scores like a win and gives no points: means of points are over matches alone.
 - `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level.
 Bots that the last criterion leaves level share their rank.
@@ -56,7 +56,7 @@ def rank_entrants(
     """Return the table of a season, the best first.
 
     `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), `seed` seeds the lots, and `walk_overs`
-    says how many matches each bot lost by walk-over, and `missed` against whom. Bots that are `gone` rank behind all others.
+    says how many matches each bot lost by walk-over, and `missed` against which opponents. Bots that are `gone` rank behind all others.
     Raises `KeyError` for a criterion that does not exist.
     """
     season = PlayedSeason(

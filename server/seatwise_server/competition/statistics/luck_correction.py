@@ -4,8 +4,7 @@ Par is the score of a published house bot at that seat of that deal, with the sa
 luck is the mean points of playouts: many simulations of the deal by simple players.
 
 A correction subtracts from a match's points a value that is known without looking at the match, minus that value's
-mean. So no correction changes the mean of all points. Its coefficient is fixed before the season, or fitted to all matches
-alike, so it cannot be chosen to favour a bot. A badly chosen coefficient reduces precision, but never makes the result wrong.
+mean. So no correction changes the mean of all points. Its coefficient is fixed before the season, so no bot can steer it. A badly chosen coefficient reduces precision, but never makes the result wrong.
 """
 
 from __future__ import annotations
@@ -21,24 +20,21 @@ from seatwise_server.competition.numeric.linalg import (
     Vector,
     add_up,
     dot_product,
-    invert_matrix,
     solve_system,
     zero_matrix,
 )
 from seatwise_server.competition.standings.scoring import counted_points
 
 PAR_COEFFICIENT: Final = 0.5
-"""The part of par that is subtracted, for points of UGO! with `greedy` as the par bot. Before a season it is the best guess."""
-PAR_PRIOR_DEALS: Final = 10
-"""So many deals weigh as much as this guess when a season's own coefficient is fitted."""
-PAR_GUESS: Final = 0.2
-PLAYOUTS_GUESS: Final = 0.7
-"""The parts of par and of playouts that are subtracted where both are known. Before a season they are the best guess."""
+"""The part of par that is subtracted where nothing else is known, for points of UGO! with `greedy` as the par bot."""
+PAR_PART: Final = 0.2
+PLAYOUTS_PART: Final = 0.7
+"""The parts of par and of playouts that are subtracted where both are known."""
 DRAWS_PART: Final = 0.8
-"""The part of the luck of draws that is subtracted. It is the same in all seasons.
+"""The part of the luck of draws that is subtracted.
 
-A part that is fitted follows what bots declare and play. A bot could read its luck so far from the records, and move the part up
-after bad luck and down after good luck: by playing as `greedy` does after a draw, or not.
+All parts are the same in all seasons. A part that is fitted follows what bots play: a bot could read its luck so far from the records, and
+move the part up after bad luck and down after good luck.
 """
 DEAL_VARIANCE_SHARE: Final = 0.45
 """The share of the variance at a seat that the deal causes."""
@@ -102,63 +98,6 @@ def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> Corre
         for own, off in zip(uncorrected_points(results).values, above, strict=True)
     ]
     return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))
-
-
-def fit_par_coefficient(results: Sequence[LoggedResult]) -> float:
-    """Return the part of par that a season's own points follow, shrunk to `PAR_COEFFICIENT` by `PAR_PRIOR_DEALS` deals.
-
-    It is the slope of a least-squares fit of the points' residuals on those of par. Par does not depend on how anybody played,
-    so the slope cannot favour a bot. The closer the bots are to the par bot, the nearer it is to 1.
-    """
-    known = [result for result in results if result.par]
-    if not known:
-        return PAR_COEFFICIENT
-    points, _ = seat_residuals(known, _center_seats(uncorrected_points(known).values))
-    pars, _ = seat_residuals(known, _center_seats([result.par for result in known]))
-    both = [
-        (point, par)
-        for own, luck in zip(points, pars, strict=True)
-        for point, par in zip(own, luck, strict=True)
-    ]
-    squares = add_up(par * par for _, par in both)
-    if not squares:
-        return PAR_COEFFICIENT
-    prior = PAR_PRIOR_DEALS * squares / len({deal_name(result) for result in known})
-    return (add_up(point * par for point, par in both) + prior * PAR_COEFFICIENT) / (squares + prior)
-
-
-def fit_luck_parts(
-    results: Sequence[LoggedResult], measures: Sequence[SeatValues], guesses: Sequence[float]
-) -> list[float]:
-    """Return the parts of several measures of luck that a season's own points follow together.
-
-    They are the slopes of a least-squares fit of the points' residuals on those of the measures, shrunk to the guesses by
-    `PAR_PRIOR_DEALS` deals. No measure may depend on how anybody played: a bot that moves its own measure could steer the part.
-
-    Args:
-        results: The results of the season.
-        measures: The values of each measure, by match and seat.
-        guesses: The part of each measure before a season.
-    """
-    points = _list_residuals(results, uncorrected_points(results).values)
-    lucks = [_list_residuals(results, measure) for measure in measures]
-    products = [dot_product(luck, points) for luck in lucks]
-    try:
-        inverse = invert_matrix(
-            [[dot_product(one, other) * (1 + RIDGE * (one is other)) for other in lucks] for one in lucks]
-        )
-    except (ValueError, ZeroDivisionError):  # a measure that is the same everywhere explains nothing
-        return list(guesses)
-    deals = len({deal_name(result) for result in results})
-    return [
-        (deals * dot_product(row, products) + PAR_PRIOR_DEALS * guess) / (deals + PAR_PRIOR_DEALS)
-        for row, guess in zip(inverse, guesses, strict=True)
-    ]
-
-
-def _list_residuals(results: Sequence[LoggedResult], values: SeatValues) -> list[float]:
-    """Return what bots, opponents and seats do not explain, match by match and seat by seat."""
-    return [value for own in seat_residuals(results, _center_seats(values))[0] for value in own]
 
 
 def correct_by_measures(

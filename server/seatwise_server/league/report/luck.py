@@ -13,16 +13,15 @@ from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS,
     DRAWS_PART,
-    PAR_GUESS,
-    PLAYOUTS_GUESS,
+    PAR_COEFFICIENT,
+    PAR_PART,
+    PLAYOUTS_PART,
     CorrectedPoints,
     SeatValues,
     add_par,
     correct_by_measures,
     correct_by_other_tables,
     correct_by_par,
-    fit_luck_parts,
-    fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
 )
@@ -72,14 +71,12 @@ def _correct_by_house(
     results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
     who, where = PAR_BOTS[league.game], "at the same seat of the same deal"
     if not has_playouts(league):
-        part = fit_par_coefficient(results)
-        return _make_corrected(
-            results, correct_by_par(results, part), f"{part:.2g} of the score of {who} {where}"
-        )
+        how = f"{PAR_COEFFICIENT} of the score of {who} {where}"
+        return _make_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how)
     read = [json.loads(records[result.match]) for result in results]
     measures = [[result.par for result in results], [playouts_of(record) or () for record in read]]
-    parts = fit_luck_parts(results, measures, (PAR_GUESS, PLAYOUTS_GUESS))
-    how = f"{parts[0]:.2g} of the score of {who} and {parts[1]:.2g} of the mean score of playouts {where}"
+    parts = [PAR_PART, PLAYOUTS_PART]
+    how = f"{PAR_PART} of the score of {who} and {PLAYOUTS_PART} of the mean score of playouts {where}"
     if draws := _draws_of(results, read):
         measures.append(draws)
         parts.append(DRAWS_PART)

@@ -30,7 +30,7 @@ from seatwise_server.competition.statistics.season_statistics import (
 )
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.figures import Whisker, draw_curves, draw_whiskers
-from seatwise_server.league.report.luck import correct_for_luck, has_playouts
+from seatwise_server.league.report.luck import correct_for_luck
 from seatwise_server.league.table import describe_verdict
 
 AT_EVERY_LOOK = (
@@ -45,6 +45,7 @@ MOST_CERTAIN = 0.9995
 MOST_FAVOURS = 8
 LEVEL = 0.005
 LESS_LUCK = "Mean points a match, corrected for the luck of the deal, with 95 % intervals"
+PARTS = "The parts are the same in all seasons. The standings use uncorrected points."
 ROTATED = "All bots had the same cards at every seat, so the means above contain no luck of the deal."
 UNMET = "-"
 
@@ -133,18 +134,8 @@ def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]
         plot=None if is_level else draw_whiskers(LESS_LUCK, rows, "points a match"),
         notes=(
             *((ROTATED,) if is_level else ()),
-            _describe_coefficients(facts),
+            PARTS,
         ),
-    )
-
-
-def _describe_coefficients(facts: Facts) -> str:
-    if has_playouts(facts.league):
-        return (
-            "All parts are fitted to all matches of the season alike. The standings use uncorrected points."
-        )
-    return (
-        "The part of par is fitted to all matches of the season alike. The standings use uncorrected points."
     )
 
 
