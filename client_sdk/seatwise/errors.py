@@ -204,7 +204,7 @@ def error_class(reason: str, code: str) -> type[SeatwiseError]:
 
 
 def from_rpc(error: Failed) -> SeatwiseError:
-    """Return the typed error of a failed RPC. The caller raises it `from` the original.
+    """Return the typed error of a failed RPC. Its `__cause__` is the original.
 
     Args:
         error: The exception of gRPC.
@@ -218,7 +218,9 @@ def from_rpc(error: Failed) -> SeatwiseError:
         message = next(
             (plain for text, plain in _TEXTS_OF_GRPC if re.search(text, message, re.IGNORECASE)), message
         )
-    return _make_error(error.code().name, message, info.reason, info.metadata)
+    typed = _make_error(error.code().name, message, info.reason, info.metadata)
+    typed.__cause__ = error if isinstance(error, BaseException) else None
+    return typed
 
 
 _TEXTS_OF_GRPC = (

@@ -150,7 +150,7 @@ def test_each_mistake_is_one_message_and_exit_code_2(
         ("play ugo greedy random --recods out", "seatwise play: unrecognized arguments: --recods out\nSee seatwise play --help\n"),
         ("match list --count 0", "seatwise match list: argument --count: '0' is not a whole number of at least 1\nSee seatwise match list --help\n"),
         ("bots list --address localhost:1", "seatwise bots: no server answers at localhost:1 (cannot connect). "),
-        ("bots list --address no.invalid:1", "seatwise bots: no server answers at no.invalid:1 (its host name is not known). "),
+        ("bots list --address no.invalid:1", "seatwise bots: no server answers at no.invalid:1 (this machine knows no host no.invalid). "),
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_sentence_in_our_own_words(

@@ -103,9 +103,10 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
     else the same error.
 
     This blocks as `prepare_dial` does, and sends no token."""
-    if _IS_OF_HTTP.search(str(error)):
+    told = str(error.__cause__ or error)  # gRPC's own text, which the message of the error says plainly
+    if _IS_OF_HTTP.search(told):
         return UsageError(http_only(endpoint))
-    if _IS_OF_NAME.search(str(error)):
+    if _IS_OF_NAME.search(told):
         return UnavailableError(f"this machine knows no host {endpoint.target.rpartition(':')[0]}")
     is_checked = endpoint.is_encrypted and not fetches_certificate(endpoint, security)
     context = _make_context(security, is_checked=is_checked)
@@ -114,7 +115,7 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
     except _HungUp:
         return UnavailableError(_hangs_up(endpoint))
     except ssl.SSLCertVerificationError as refused:
-        if not _IS_OF_TLS.search(str(error)):
+        if not _IS_OF_TLS.search(told):
             return error  # gRPC has its own list of CAs, and the server may have come up meanwhile
         return EncryptionError(untrusted(endpoint, refused.verify_message))
     except ssl.SSLError as refused:
