@@ -14,24 +14,33 @@ help: ## print this list
 	@grep -hE '^[a-z-]+:.*#:' $(MAKEFILE_LIST) | sed -E 's/:[^#]*#: /\t/' | expand -t 16
 
 setup: .venv/ready .venv/stubs .venv/fast ## install into .venv and generate the stubs; every other target runs this by itself
+	@:
+
+# Of the output of pip: a line for every 20 packages. Where pip fails, it has said why.
+COUNT := awk -v all=$$(grep -c == requirements.lock) '/^Collecting/ && ++n % 20 == 0 {print "    " n " of " all; fflush()} \
+	/^Installing/ {print "    all are here; unpacking them"; fflush()} /^FAILED/ {failed = 1} END {exit failed}'
 
 .venv/ready: pyproject.toml requirements.lock proto/build_stubs.py
+	@echo "Setting up, once: everything goes into the folder .venv, and nothing else is changed."
+	@echo "1 of 3: downloading and installing the packages of requirements.lock"
 	@if command -v uv >/dev/null; then \
 	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
 	  uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock && \
 	  uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --editable .; \
 	else \
 	  $(PYTHON) -m venv .venv && \
-	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock && \
+	  { $(BIN)/pip install --disable-pip-version-check --require-hashes --requirement requirements.lock || echo FAILED; } | $(COUNT) && \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .; \
 	fi
 	@touch $@
 
 .venv/stubs: .venv/ready $(PROTOS)
+	@echo "2 of 3: generating code from proto/"
 	@$(BIN)/python proto/build_stubs.py >/dev/null
 	@touch $@
 
 .venv/fast: .venv/ready $(FAST)/ugo_rules.c $(FAST)/build_extension.py
+	@echo "3 of 3: compiling the fast rules of UGO!, where there is a C compiler"
 	@$(BIN)/python $(FAST)/build_extension.py >/dev/null || true # it says why; all else works without
 	@touch $@
 

@@ -49,10 +49,61 @@ def test_every_make_target_of_the_readme_is_there() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-# Each snippet of the README and of the bot guide, alone
+DOCS = Path(__file__).parents[2] / "docs"
+TUTORIAL = (DOCS / "tutorial.md").read_text()
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "bot-guide.md").read_text()
-SNIPPETS = re.findall(r"^```python\n(.*?)^```$", README + GUIDE, re.MULTILINE | re.DOTALL)
+
+@pytest.mark.parametrize("page", [README, TUTORIAL], ids=["README.md", "tutorial.md"])
+def test_a_first_reader_can_do_each_step_when_it_comes(page: str) -> None:
+    steps = (
+        "git clone ",
+        "\nmake setup\n",
+        "folder `.venv`",
+        "class Highest(",
+        "\nmake demo",
+        "\n.venv/bin/seatwise serve\n",
+    )
+    places = [page.index(step) for step in steps]
+    assert places == sorted(places)
+    assert page.index("one to two minutes") < page.index("class Highest(")
+    assert "half a minute to a minute and a half" in page
+    assert the_bot() in page
+
+
+def test_the_set_up_says_what_it_does() -> None:
+    """Without that it is silent for a minute and more."""
+    told = subprocess.run(
+        ["make", "--always-make", "--dry-run", "setup"], cwd=DOCS.parent, capture_output=True, text=True, check=True
+    ).stdout  # fmt: skip
+    assert [f'echo "{step} of 3: ' in told for step in (1, 2, 3)] == [True] * 3
+    assert "awk" in told
+
+
+def test_the_lines_of_pip_become_a_few_and_its_failure_stays_one() -> None:
+    makefile = (DOCS.parent / "Makefile").read_text()
+    (count,) = re.findall(r"^COUNT := (.*?[^\\])$", makefile, re.MULTILINE | re.DOTALL)
+    command = count.replace("$$", "$").replace("\\\n", " ")
+    pip = (
+        "".join(f"Collecting p{each}\n  Downloading\n" for each in range(45))
+        + "Installing collected packages\n"
+    )
+    for end, code in (("", 0), ("FAILED\n", 1)):
+        done = subprocess.run(
+            ["sh", "-c", command],
+            input=pip + end,
+            cwd=DOCS.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["20", "40", "all"]
+
+
+# Each snippet of the README, the tutorial and the bot guide, alone
+
+GUIDE = (DOCS / "bot-guide.md").read_text()
+SNIPPETS = re.findall(r"^```python\n(.*?)^```$", README + TUTORIAL + GUIDE, re.MULTILINE | re.DOTALL)
 SPELT = sorted(set(re.findall(r"(?<!from )(?<!-m )\bseatwise((?:\.[A-Za-z_]+)+)[`(:\[]", README + GUIDE)))
 
 
