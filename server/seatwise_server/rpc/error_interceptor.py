@@ -132,7 +132,9 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
             return None
         kind = next(kind for kind in _HANDLER_KINDS if getattr(handler, kind))
         behaviour = getattr(handler, kind)
-        wrap = _wrap_stream if isasyncgenfunction(behaviour) else _wrap_call
+        wrap: Any = _wrap_call
+        if handler.response_streaming:
+            wrap = _wrap_stream if isasyncgenfunction(behaviour) else _wrap_writer
         wrapped = wrap(handler_call_details.method, behaviour, _request_check(handler), self._logs_calls)
         parse = _tolerant_parser(handler.request_deserializer)
         return handler._replace(request_deserializer=parse, **{kind: wrapped})
@@ -161,6 +163,24 @@ def _wrap_call(
     async def wrapped(request: Any, context: Context) -> Any:
         async with _reporting_errors(method, context, logs_calls):
             return await behaviour(check(request), context)
+
+    return wrapped
+
+
+def _wrap_writer(
+    method: str, behaviour: Callable[[Any, Context], Awaitable[Any]], check: RequestCheck, logs_calls: bool
+) -> Any:
+    """Wraps a stream that writes its responses itself as a generator that yields none.
+
+    Interceptors of others, as that of OpenTelemetry, iterate over every stream of responses. This costs 1 to 2 us for each stream, and
+    nothing for a message. To hand each message from the writer to a generator would take 17 us.
+    """
+
+    async def wrapped(request: Any, context: Context) -> AsyncIterator[Any]:
+        async with _reporting_errors(method, context, logs_calls):
+            await behaviour(check(request), context)
+        return
+        yield
 
     return wrapped
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import structlog
-from harness import IMPATIENT, PLAY, House, dealt, item, plays_on, refusal_of, until
+from harness import IMPATIENT, PLAY, Admin, House, ServerProcess, dealt, item, plays_on, refusal_of, until
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import bot_service_pb2, play_service_pb2
@@ -262,3 +262,39 @@ def fail(secret: str) -> None:
         raise ValueError(f"of {len(secret)} letters")
     except ValueError:
         structlog.get_logger().exception("something_failed")
+
+
+@pytest.mark.slow
+async def test_bots_play_at_a_server_that_opentelemetry_watches(tmp_path: Path) -> None:
+    """Its interceptor iterates over every stream of responses (open-telemetry/opentelemetry-python-contrib#3066)."""
+    packages = ("opentelemetry-distro==0.66b2", "opentelemetry-instrumentation-grpc==0.66b2")
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--target", tmp_path / "otel", *packages)
+    installed = await asyncio.create_subprocess_exec(*map(str, pip))
+    if await installed.wait():
+        pytest.skip("opentelemetry-distro cannot be installed here")
+
+    class Watched(ServerProcess):
+        def command_with(self, options: list[str]) -> list[str]:
+            instrument = str(tmp_path / "otel" / "bin" / "opentelemetry-instrument")
+            return [instrument, *super().command_with(options)]
+
+    (data := tmp_path / "data").mkdir()
+    process = Watched(data, "--log-level", "info")
+    exporters = {f"OTEL_{kind}_EXPORTER": "none" for kind in ("TRACES", "METRICS", "LOGS")}
+    process.env = {**os.environ, **exporters, "PYTHONPATH": str(tmp_path / "otel")}
+    try:
+        await process.start()
+        house = House(process.address, Admin(process.address, process.token), "")
+        bot = await house.bot()
+        attending = await bot.attend()
+        async with dealt(house) as (table, _, _):
+            await table.play_out()
+            assert (await house.admin.over(table.name)).result.points
+        await attending.close()
+        await house.drop_all()
+        await house.admin.drop()
+    finally:
+        await process.stop()
+    ends = [line["code"] for line in process.log if line.get("method") == PLAY]
+    assert len(ends) == 2
+    assert {*ends} <= {"OK", "CANCELLED"}, "whichever the server hears of first"
