@@ -106,8 +106,7 @@ async def play_league(
     Raises `UsageError`, and `SeatwiseError` if the server refuses a call.
     """
     schedule = schedule_of(league)
-    out = season_log.read_season(results)[1].given_up if season_log.has_begun(results) else {}
-    await check_bot_files(league, {*out, *gives_up})
+    await check_bot_files(league, {*_find_given_up(results), *gives_up})
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
     book = season_log.open_season_log(results, league, new_name)
     if league.has_local_tables:
@@ -147,6 +146,14 @@ async def play_league(
         )
         with _ending_in_order(runner):
             return await _run_timed(runner)
+
+
+def _find_given_up(results: Path) -> Collection[str]:
+    """Return the players that an earlier run gave up. A log that cannot be read is refused when it is opened."""
+    try:
+        return season_log.read_season(results)[1].given_up
+    except UsageError:
+        return ()
 
 
 def is_over(schedule: Schedule, season: season_log.Season) -> bool:
