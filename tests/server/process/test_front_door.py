@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from zipfile import ZipFile
 
 import grpc
 import pytest
@@ -35,6 +36,7 @@ pytestmark = [
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 CONF = DEPLOY / "nginx.conf"
+WHEEL = "seatwise-9.9.9-py3-none-any.whl"
 MANIFEST = DEPLOY / "kubernetes" / "front-door.yaml"
 REFEREES = re.compile(r'"~\^.*?<named>(seatwise-referee.*?:7433)\)\$"')
 PLAY = "/seatwise.v1.PlayService/Play"
@@ -159,7 +161,9 @@ async def door(tmp_path_factory, request):
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))
         processes = Fleet(folder, redis.url)
         stack.push_async_callback(processes.stop)
-        http = ("--http-port", "0", "--http-proxy", "127.0.0.0/8")
+        with ZipFile(folder / WHEEL, "w") as wheel:
+            wheel.writestr("seatwise/__init__.py", "")
+        http = ("--http-port", "0", "--http-proxy", "127.0.0.0/8", "--wheel", str(folder / WHEEL))
         port = free_port()
         await processes.start(*FRONT, *http, *files)
         for number in (1, 2):
@@ -246,6 +250,7 @@ async def test_the_pages_are_there_too(door):
         assert style
         for path in ("/matches", "/operators", "/healthz", "/readyz", "/v1/docs", style[0].decode()):
             assert (await http.get(path)).status == 200, path
+        assert (await http.get(f"/dist/{WHEEL}")).body == (folder / WHEEL).read_bytes()
         lost = await http.get("/nothing")
         assert (lost.status, b"nginx" in lost.body) == (404, False)
 
