@@ -219,7 +219,7 @@ STRENGTHS = {f"bots/b{number:02}/versions/1": number / 4 for number in range(10)
 
 def test_intervals_hold_on_a_ladder_that_pairs_by_rating() -> None:
     truth = {bot: ELO_SCALE * value for bot, value in STRENGTHS.items()}
-    found = tally(truth, 60, ladder_season(STRENGTHS, 250, 4))
+    found = tally(truth, 120, ladder_season(STRENGTHS, 250, 4))
     assert 0.93 <= mean(found.of_bots()) <= 0.97
     assert 0.93 <= mean(found.of_differences()) <= 0.97
 

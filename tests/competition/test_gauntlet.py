@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from seatwise_server.competition.schedules.gauntlet import Gauntlet
+from seatwise_server.competition.schedules.round_robin import Gauntlet
 from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, SoFar
 
 FIELD = tuple(f"bots/f{number}/versions/1" for number in range(7))

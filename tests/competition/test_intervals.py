@@ -13,7 +13,6 @@ from seasons.simulated_points import DEAL_SHARE, SCALE, SPREAD, expected, season
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledMatch
-from seatwise_server.competition.statistics.estimate import Estimate
 from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
     correct_by_measures,
@@ -22,6 +21,7 @@ from seatwise_server.competition.statistics.luck_correction import (
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.season_statistics import (
+    Estimate,
     compare_pairs,
     deal_name,
     estimate_differences,

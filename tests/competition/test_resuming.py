@@ -8,9 +8,8 @@ import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
-from seatwise_server.competition.schedules.gauntlet import Gauntlet
 from seatwise_server.competition.schedules.knockout import Knockout
-from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.round_robin import Gauntlet, RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.competition.statistics.anytime_test import AnytimeTest

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.ranking import rank_entrants, standings_in_order
-from seatwise_server.competition.standings.scoring import counted_points, match_scores, table_scores
+from seatwise_server.competition.standings.scoring import (
+    CrosstableCell,
+    build_crosstable,
+    counted_points,
+    match_scores,
+    table_scores,
+)
 from seatwise_server.competition.standings.tie_breaks import BY_SCORE, TIE_BREAK_WORDS, TIE_BREAKS
 
 

@@ -16,7 +16,6 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric import student_t
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
-from seatwise_server.competition.statistics.estimate import estimate_mean, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
     add_par,
     correct_by_measures,
@@ -30,6 +29,8 @@ from seatwise_server.competition.statistics.season_statistics import (
     compare_pairs,
     estimate_differences,
     estimate_entrant_means,
+    estimate_mean,
+    estimate_share,
 )
 
 

@@ -16,8 +16,8 @@ from seatwise.cli import main
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
 from seatwise_server.league.publishing import publish_season
-from seatwise_server.league.report import pair_matches
-from seatwise_server.league.report.verdict import describe_leaders
+from seatwise_server.league.report import facts
+from seatwise_server.league.report.facts import describe_leaders
 from seatwise_server.league.season_log import Void
 from seatwise_server.league.settings import Entrant
 
@@ -127,7 +127,7 @@ def test_a_cell_of_the_crosstable_leads_to_the_matches_of_the_pair(folder, capsy
 
 
 def test_a_long_season_lists_some_of_the_matches_of_each_pair(folder, monkeypatch):
-    monkeypatch.setattr(pair_matches, "MOST_PAIR_LINES", 6)
+    monkeypatch.setattr(facts, "MOST_PAIR_LINES", 6)
     publish_season(folder)
     text = (folder / "report.html").read_text()
     assert re.search(r"<p class=\"note\">And \d+ more; the bundle holds all.</p></section>", text)

@@ -8,9 +8,8 @@ import pytest
 from seasons.one_season import league_of
 
 from seatwise_server.competition.schedules.ab_test import ABTest
-from seatwise_server.competition.schedules.gauntlet import Gauntlet
 from seatwise_server.competition.schedules.knockout import Knockout
-from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.round_robin import Gauntlet, RoundRobin
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.rules import schedule_of

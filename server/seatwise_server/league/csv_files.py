@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.output import writing_file
-from seatwise_server.competition.standings.crosstable import build_crosstable
+from seatwise_server.competition.standings.scoring import build_crosstable
 from seatwise_server.league.season_log import Season
 
 CSV_FILES = ("standings.csv", "results.csv", "crosstable.csv")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from seatwise_server.competition.schedules.ab_test import ABTest
-from seatwise_server.competition.schedules.gauntlet import Gauntlet
 from seatwise_server.competition.schedules.knockout import Knockout
-from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.round_robin import Gauntlet, RoundRobin
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,

@@ -18,11 +18,11 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.schedule import MOST_ATTEMPTS, BadSchedule, attempt_ids
-from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.competition.standings.scoring import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.league.naming import id_without_deal, request_id_of, so_far_of
+from seatwise_server.league.report.facts import describe_leaders
 from seatwise_server.league.report.figures import Whisker, draw_whiskers
-from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import describe_verdict, standings_of

@@ -1,4 +1,6 @@
-"""Round robin over tables of two, three or four: every pair meets equally often, as far as that is possible.
+"""Schedules whose matches are all known from the beginning: round robin and gauntlet, at tables of two, three or four.
+
+In a round robin every pair meets equally often, as far as that is possible.
 
 A round seats as many entrants as fill whole tables. If some remain, entrants sit out in turn, which does not
 change their score.
@@ -6,6 +8,7 @@ change their score.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -18,18 +21,54 @@ from seatwise_server.competition.designs.cyclic_design import (
     cyclic_rounds,
 )
 from seatwise_server.competition.designs.lightest_tables import even_out_rounds
-from seatwise_server.competition.schedules.balance_report import Spread, measure_balance
-from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.equitable_seats import seat_evenly
-from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
     ScheduledMatch,
     ScheduledTable,
+    SoFar,
     check_entrants,
+    follow_attempts,
+    matches_at_tables,
+    unsettled_matches,
 )
-from seatwise_server.competition.schedules.seat_balance import BotsBySeat
+from seatwise_server.competition.schedules.seat_balance import BotsBySeat, Spread, measure_balance
+
+# A schedule whose matches are all known from the beginning. Each may be played at any time.
+
+
+class FixedSchedule(ABC):
+    """A `Schedule` whose plan no result changes."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def all_matches(self) -> tuple[ScheduledMatch, ...]:
+        """Return all matches of the season."""
+
+    @abstractmethod
+    def measure_balance(self) -> tuple[Spread, ...]:
+        """Return how even the plan is."""
+
+    def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return the matches that may be played now. See `Schedule`."""
+        return unsettled_matches(self.all_matches(), so_far)
+
+    def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:  # noqa: ARG002 - it is a `Schedule`
+        """Return all matches. See `Schedule`."""
+        return self.all_matches()
+
+    def expected_matches(self, so_far: SoFar) -> int:
+        """Return the number of matches that have a result or may get one. See `Schedule`."""
+        if not so_far.voids:
+            return len(self.all_matches())
+        found = (follow_attempts(match.id, so_far) for match in self.all_matches())
+        return sum(bool(each.result or each.attempt) for each in found)
+
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
+        """Return no byes: sitting out is part of the plan, and all entrants do it equally often."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +134,67 @@ def _plan_cycles(entrants: int, size: int, count: int) -> tuple[DesignRound, ...
     if size == 4 and entrants in PRIMITIVE_POLYNOMIALS:
         return affine_plane_rounds(entrants) * count
     return cyclic_rounds(entrants, size, count)
+
+
+# Gauntlet: every challenger meets each bot of the field equally often. Bots of the field meet only at tables with a challenger.
+
+
+@dataclass(frozen=True, slots=True)
+class Gauntlet(FixedSchedule):
+    """The settings of a gauntlet. The plan is computed once."""
+
+    challengers: tuple[str, ...]
+    field: tuple[str, ...]
+    table_size: int = 2
+    rounds: int = 0
+    """Matches of each challenger, or deals if seats rotate. 0 is one at each seat against each bot of the field."""
+    duplicate: Duplicate = Duplicate.TRAVELLING
+    seed: str = ""
+
+    def __post_init__(self) -> None:
+        check_entrants((*self.challengers, *self.field), self.table_size)
+        if not self.challengers:
+            raise BadSchedule("challengers: at least one is needed")
+        if len(self.field) < self.table_size - 1:
+            raise BadSchedule(f"field: at least {self.table_size - 1} are needed, not {len(self.field)}")
+        if self.rounds < 0:
+            raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
+
+    def all_matches(self) -> tuple[ScheduledMatch, ...]:
+        """Return all matches of the season."""
+        return _plan_gauntlet(self)
+
+    def measure_balance(self) -> tuple[Spread, ...]:
+        """Return how even the schedule is for the field, at the tables of the first challenger."""
+        first = self.challengers[0]
+        tables = [match.bots for match in self.all_matches() if first in match.bots]
+        return measure_balance(self.field, [tuple(bot for bot in bots if bot != first) for bots in tables])
+
+
+@lru_cache(maxsize=64)
+def _plan_gauntlet(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
+    turns = 1 if plan.duplicate is Duplicate.ROTATION else plan.table_size
+    rounds = plan.rounds or turns * len(plan.field)
+    tables = [
+        ScheduledTable(f"r{number + 1}-t{at + 1}", number + 1, _bots_at_table(plan, challenger, at, number))
+        for number in range(rounds)
+        for at, challenger in enumerate(plan.challengers)
+    ]
+    return matches_at_tables(tables, plan.duplicate)
+
+
+def _bots_at_table(plan: Gauntlet, challenger: str, at: int, number: int) -> tuple[str, ...]:
+    """Return the bots of one table by seat.
+
+    Each pass through the field has an order of its own and moves the challenger by one seat.
+
+    Challengers of one round start far apart in that order. So their tables have no bot in common, if the field is large
+    enough.
+    """
+    size = len(plan.field)
+    lap, step = divmod(number, size)
+    order = Random(f"gauntlet/{plan.seed}/{lap}").sample(plan.field, size)
+    others = [order[(step + at * (plan.table_size - 1) + by) % size] for by in range(plan.table_size - 1)]
+    seat = (lap + step) % plan.table_size
+    circle = (challenger, *others)
+    return circle[-seat:] + circle[:-seat] if seat else circle

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
@@ -26,6 +25,7 @@ from seatwise_server.competition.schedules.schedule import (
     attempt_ids,
     check_entrants,
     follow_attempts,
+    matches_at_tables,
     unsettled_matches,
 )
 from seatwise_server.competition.schedules.swiss_draw import draw_swiss_round

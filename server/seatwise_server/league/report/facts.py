@@ -6,8 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
+from seatwise.replay.frame_builder import join_names
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import add_up
@@ -139,3 +141,90 @@ def _describe_entry(entry: Mapping[str, Any]) -> str:
     reason = entry.get("ending") or (entry.get("reason") if entry["kind"] == "rejected" else "")
     told = f"seq {entry['seq']}, {entry['at_ms']} ms: {what[entry['kind']]}"
     return f"{told} ({reason})" if reason else told
+
+
+# Lists the matches of each pair of entrants, for the cells of the crosstable.
+
+MOST_PAIR_LINES = 3_000
+"""The most lines of all pairs together. More would make a large page; the bundle has all matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairMatch:
+    """A match at which both entrants of a pair sat."""
+
+    match: str
+    """The last part of its name, as `seatwise replay` takes it."""
+
+    points: str
+    """The points of all its seats, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairMatches:
+    """The matches of one pair."""
+
+    id: str
+    """The anchor on the page."""
+
+    title: str
+    """Both names."""
+
+    matches: tuple[PairMatch, ...]
+
+    more: int
+    """How many more matches there are than the page lists."""
+
+
+def pair_anchor(one: int, other: int) -> str:
+    """Return the anchor of a pair, by the places of both in the table, in any order."""
+    return f"pair-{min(one, other)}-{max(one, other)}"
+
+
+def list_pair_matches(facts: Facts) -> list[PairMatches]:
+    """Return the pairs that have met, in the order of the table."""
+    places = {player: place for place, player in enumerate(facts.order)}
+    found: dict[tuple[int, int], list[PairMatch]] = defaultdict(list)
+    for result in facts.results.values():
+        scored = zip(result.bots, result.points, strict=True)
+        points = ", ".join(f"{facts.names[player]} {own}" for player, own in scored)
+        match = PairMatch(result.match.removeprefix("matches/"), points)
+        for pair in combinations(sorted({places[player] for player in result.bots}), 2):
+            found[pair].append(match)
+    most = MOST_PAIR_LINES // max(1, len(found))
+    return [_make_pair(facts, pair, matches, max(1, most)) for pair, matches in sorted(found.items())]
+
+
+def _make_pair(facts: Facts, pair: tuple[int, int], matches: list[PairMatch], most: int) -> PairMatches:
+    one, other = (facts.names[facts.order[place]] for place in pair)
+    return PairMatches(
+        pair_anchor(*pair), f"{one} against {other}", tuple(matches[:most]), max(0, len(matches) - most)
+    )
+
+
+# Says in one sentence how a season ended, or stands, and how certain that is.
+
+NO_RESULT = "No result counts yet."
+
+
+def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is_over: bool) -> str:
+    """Return the verdict on a season.
+
+    Args:
+        leaders: The names of the entrants that share the first rank; none if there is no result.
+        rivals: The names of the entrants that cannot be told apart from the only leader; `None` if that is not known.
+        is_over: Whether the season is over.
+
+    >>> describe_leaders(["ann"], ["bob", "eve"], is_over=True)
+    'ann wins, but the results do not tell it apart from bob and eve.'
+    """
+    if not leaders:
+        return NO_RESULT
+    if len(leaders) > 1:
+        return f"{join_names(leaders)} share the first rank."
+    verb = "wins" if is_over else "leads"
+    if rivals is None:
+        return f"{leaders[0]} {verb}."
+    if not rivals:
+        return f"{leaders[0]} {verb}, and the results tell it apart from every other entrant."
+    return f"{leaders[0]} {verb}, but the results do not tell it apart from {join_names(rivals)}."

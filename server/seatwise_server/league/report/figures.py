@@ -2,21 +2,125 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup, escape
+
 from seatwise_server.competition.numeric.linalg import add_up
-from seatwise_server.league.report.scale import Scale, format_tick, scale_for
-from seatwise_server.league.report.svg import (
-    Shape,
-    draw_bar,
-    draw_dot,
-    draw_line,
-    draw_path,
-    draw_picture,
-    draw_text,
-)
+
+# Axes: turn values into positions on paper, and choose round numbers for their labels.
+
+STEPS = (1, 2, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear axis; `start` and `end` are the positions of `low` and `high`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def position_of(self, value: float) -> float:
+        """Return the position at which the value is drawn."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Return about `count` round numbers within the axis."""
+        step = _round_step((self.high - self.low) / count)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [number * step for number in range(first, last + 1)]
+
+
+def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
+    """Make an axis for all values, with a little room at both ends."""
+    known = list(values) or [0.0, 1.0]
+    low, high = min(known), max(known)
+    room = (high - low) * 0.05 or 1.0
+    return Scale(low - room, high + room, start, end)
+
+
+def format_tick(value: float) -> str:
+    """Return the label of a tick."""
+    return (
+        f"{value:.0f}"
+        if value == round(value)
+        else f"{value:.1f}"
+        if value * 10 == round(value * 10)
+        else f"{value:.2f}"
+    )
+
+
+def _round_step(about: float) -> float:
+    power = 10.0 ** math.floor(math.log10(about))
+    return power * next(step for step in STEPS if about <= step * power * 1.0001)
+
+
+# Draws inline SVG: elements with escaped texts and attributes, in the colours of the page.
+
+Shape = Markup
+
+
+def make_element(name: str, *inside: str, **attributes: float | str) -> Shape:
+    """Make one element. `class_` and `text_anchor` become class and text-anchor, and a number has one digit after the point."""
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_shorten_number(value))}"'
+        for key, value in attributes.items()
+    )
+    return Markup(f"<{name}{told}>{''.join(escape(each) for each in inside)}</{name}>")
+
+
+def _shorten_number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{round(value, 1):g}"
+
+
+def draw_picture(width: float, height: float, title: str, shapes: Iterable[Shape]) -> Shape:
+    """Make a whole picture. Screen readers read its title."""
+    return make_element(
+        "svg", make_element("title", title), *shapes,
+        viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=title, width=width, height=height,
+    )  # fmt: skip
+
+
+def draw_line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Shape:
+    """Draw a straight line."""
+    return make_element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def draw_text(x: float, y: float, words: str, class_: str = "label", anchor: str = "start") -> Shape:
+    """Draw a line of text."""
+    return make_element("text", words, x=x, y=y, class_=class_, text_anchor=anchor)
+
+
+def draw_dot(x: float, y: float, class_: str, told: str) -> Shape:
+    """Draw a point that shows a description under the pointer."""
+    return make_element("circle", make_element("title", told), cx=x, cy=y, r=4, class_=class_)
+
+
+def draw_bar(x: float, y: float, width: float, height: float, class_: str, told: str) -> Shape:
+    """Draw a filled rectangle."""
+    return make_element(
+        "rect",
+        make_element("title", told),
+        x=x,
+        y=y,
+        width=max(width, 0),
+        height=max(height, 0),
+        class_=class_,
+    )
+
+
+def draw_path(places: Iterable[tuple[float, float]], class_: str, told: str) -> Shape:
+    """Draw a line through all these points."""
+    points = " ".join(f"{_shorten_number(x)},{_shorten_number(y)}" for x, y in places)
+    return make_element("polyline", make_element("title", told), points=points, class_=class_)
+
 
 FIGURE_WIDTH = 720.0
 NAMES_WIDTH = 150.0

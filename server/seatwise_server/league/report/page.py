@@ -15,17 +15,15 @@ from markupsafe import Markup
 from seatwise.kits import KITS
 from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
-from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
+from seatwise_server.competition.schedules.round_robin import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule, list_walk_overs
-from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.competition.standings.scoring import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.competition.statistics.fairness import TimeReports
 from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
-from seatwise_server.league.report.facts import Facts
-from seatwise_server.league.report.pair_matches import list_pair_matches, pair_anchor
+from seatwise_server.league.report.facts import Facts, describe_leaders, list_pair_matches, pair_anchor
 from seatwise_server.league.report.sections import Section, extra_sections, is_anytime_test
-from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import LOCAL_TABLES, SERVER_TABLES, League
 from seatwise_server.league.table import column_heads, describe_verdict, row_cells

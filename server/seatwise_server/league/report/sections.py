@@ -19,9 +19,9 @@ from seatwise_server.competition.schedules.schedule import (
     list_walk_over_meetings,
 )
 from seatwise_server.competition.statistics.anytime_test import summarize_differences
-from seatwise_server.competition.statistics.estimate import Estimate
 from seatwise_server.competition.statistics.fairness import FairnessReport, check_fairness
 from seatwise_server.competition.statistics.season_statistics import (
+    Estimate,
     bootstrap_orders,
     compare_pairs,
     estimate_differences,
