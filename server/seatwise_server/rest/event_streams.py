@@ -18,7 +18,7 @@ from seatwise_server.counts import COUNTS
 from seatwise_server.json_writer import write_json
 from seatwise_server.limits import HTTP_STREAMS, PlaceLimit, Places
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_call import accepted_type, call_log_of, write_error
+from seatwise_server.rest.http_call import JSON_TYPE, accepted_type, call_log_of, write_error
 
 Items: TypeAlias = AsyncGenerator[Any, None]
 
@@ -63,8 +63,8 @@ NDJSON = StreamForm(
 )
 """An empty line is a sign of life. The line of a refusal has `error` as its only key."""
 
-STREAM_TYPES = (NDJSON.media_type, SSE.media_type)
-"""Those who accept every form get lines: an EventSource names its own."""
+STREAM_TYPES = (NDJSON.media_type, SSE.media_type, JSON_TYPE)
+"""All but those who want events get lines. Clients that are made for Java accept JSON alone, because errors come as JSON."""
 
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 """nginx would keep items back to fill its buffers."""
@@ -94,7 +94,7 @@ class EventStreams:
 
     def response_of(self, request: Request, items: Items) -> Response:
         """Returns the response that sends all items, in the form that the caller accepts. Raises `Refusal` NOT_ACCEPTABLE."""
-        form = NDJSON if accepted_type(request, *STREAM_TYPES) == NDJSON.media_type else SSE
+        form = SSE if accepted_type(request, *STREAM_TYPES) == SSE.media_type else NDJSON
         return _EventStreamResponse(self, request, items, form)
 
     @contextmanager

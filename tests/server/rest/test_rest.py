@@ -542,7 +542,8 @@ async def test_a_stream_that_is_refused_has_a_status(http_house: House) -> None:
             answer = await http.get("/v1/matches/none:watch", accept=accept)
             assert (answer.status, answer.reason) == (404, "NOT_FOUND")
             assert answer.headers["content-type"] == "application/json"
-        assert (await http.get("/v1/matches/none:watch", accept="application/json")).status == 406
+        assert (await http.get("/v1/matches/none:watch", accept="application/json")).status == 404
+        assert (await http.get("/v1/matches/none:watch", accept="text/html")).status == 406
 
 
 async def test_a_stream_says_when_it_can_go_on_no_longer(
