@@ -22,14 +22,12 @@ from seatwise_server.competition.numeric.ordered_arrays import (
 )
 from seatwise_server.competition.ratings import sandwich_covariance
 from seatwise_server.competition.ratings.bradley_terry import (
-    Comparisons,
-    count_comparisons,
     information_by_bot,
     information_matrix,
     prior_information,
     probabilities_ahead,
-    probability_ahead,
 )
+from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons, probability_ahead
 from seatwise_server.competition.ratings.sandwich_covariance import (
     HALF_TRUSTED_INFORMATION,
     LEAST_LOG_ODDS,
@@ -223,7 +221,13 @@ def test_probabilities_are_those_of_single_differences() -> None:
     assert probabilities_ahead(np.array(differences)).tolist() == list(map(probability_ahead, differences))
 
 
-def test_the_verification_of_a_season_needs_no_numpy() -> None:
-    program = "import sys; sys.modules['numpy'] = None; import seatwise_referee.verify, seatwise_server.league.proof"
+def test_only_the_fit_of_strengths_needs_numpy() -> None:
+    """Verification of a season does not."""
+    program = (
+        "import sys; sys.modules['numpy'] = None; import seatwise_referee.verify, seatwise_server.league.proof;"
+        "from seatwise_server.competition.ratings.strengths import fit_strengths\n"
+        "try: fit_strengths([])\n"
+        "except ImportError: sys.exit(7)"
+    )
     told = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr
+    assert told.returncode == 7, told.stderr

@@ -18,7 +18,7 @@ from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import dot_product, invert_matrix, solve_system, zero_matrix
 from seatwise_server.competition.numeric.student_t import half_width_errors
-from seatwise_server.competition.ratings.bradley_terry import count_comparisons, probability_ahead
+from seatwise_server.competition.ratings.comparisons import count_comparisons, probability_ahead
 from seatwise_server.competition.ratings.sandwich_covariance import (
     add_model_covariance,
     measure_design_effects,

@@ -32,14 +32,13 @@ from seatwise_server.competition.numeric.ordered_arrays import (
     sandwich_product,
 )
 from seatwise_server.competition.ratings.bradley_terry import (
-    Cluster,
-    Comparisons,
     information_by_bot,
     information_matrix,
     maximize_likelihood,
     prior_information,
     probabilities_ahead,
 )
+from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons
 
 HALF_TRUSTED_INFORMATION = 5.0
 """The amount of information about a bot at which its own clusters and the model have half the weight each."""

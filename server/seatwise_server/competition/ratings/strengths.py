@@ -16,11 +16,7 @@ from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector
 from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
-from seatwise_server.competition.ratings.bradley_terry import (
-    Comparisons,
-    count_comparisons,
-    probability_ahead,
-)
+from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons, probability_ahead
 
 ELO_SCALE = 400 / math.log(10)
 """Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
