@@ -105,7 +105,7 @@ class Running:
 
 
 def embedded_redis(config: Config) -> EmbeddedRedis | None:
-    """Starts the private store, or returns None if the configuration names a Redis.
+    """Start the private store, or return None if the configuration names a Redis.
 
     Call it from the main thread, before gRPC and before any event loop. Raises EmbeddedRedisError.
     """
@@ -120,7 +120,7 @@ def embedded_redis(config: Config) -> EmbeddedRedis | None:
 async def running(
     config: Config, embedded: EmbeddedRedis | None, is_more_ready: Callable[[], bool] = lambda: True
 ) -> AsyncIterator[Running]:
-    """Runs a server inside this block: it is ready when the block begins, and stops in order when it ends.
+    """Run a server inside this block: it is ready when the block begins, and stops in order when it ends.
 
     Raises PortBusy if it cannot listen on an address, and TlsError for a certificate that cannot be used.
     """
@@ -146,7 +146,7 @@ class _Server:
         self._memory = MemoryWatch(config.max_memory)
 
     async def start(self, stack: AsyncExitStack) -> None:
-        """Starts all parts in order; `stack` stops them in the reverse order."""
+        """Start all parts in order; `stack` stops them in the reverse order."""
         config, self._stack = self._config, stack
         await _wait_for_ports(config)
         client = self._client = self._open_client()
@@ -171,7 +171,7 @@ class _Server:
         self._log_start(common, facts)
 
     def _open_client(self) -> RedisClient:
-        """Returns the client for Redis, and supervises the embedded Redis, which may die while the server starts."""
+        """Return the client for Redis, and supervise the embedded Redis, which may die while the server starts."""
         client = new_client(self._config.redis_url or self._embedded_url())
         self._stack.push_async_callback(client.close_connections)
         if self._embedded:
@@ -190,7 +190,7 @@ class _Server:
         )
 
     def _create_http(self, common: Common, port: HttpPort | None) -> None:
-        """Creates the read process, which serves HTTP then, or the REST door of this process."""
+        """Create the read process, which serves HTTP then, or the REST door of this process."""
         self._rest: RestDoor | None = None
         config = self._config
         http = _with_guest_sockets(common, _with_lobby(common))
@@ -202,7 +202,7 @@ class _Server:
             self._rest = _new_rest_door(http, port, self._certificate, common.store)
 
     def _start_writing(self, common: Common) -> None:
-        """Starts the writer of journals, and the beat that measures stalls."""
+        """Start the writer of journals, and the beat that measures stalls."""
         self._flusher.start()
         self._stack.push_async_callback(self._close_flusher)
         self._stack.push_async_callback(self._stop_in_order, common.open_streams)
@@ -243,7 +243,7 @@ class _Server:
         )
 
     async def _open_roles(self, common: Common, http_address: str) -> None:
-        """Starts all roles: adds their services, then starts their tasks, and opens the port last."""
+        """Start all roles: adds their services, then starts their tasks, and opens the port last."""
         roles = self._config.roles
         referee = RefereeRole(common) if "referee" in roles else None
         lobby = LobbyRole(common, referee.referee if referee else None) if "lobby" in roles else None
@@ -295,7 +295,7 @@ class _Server:
             self._spawn_all({"http clock": self._rest.run_clock()})
 
     def _start_watches(self, common: Common) -> None:
-        """Starts the tasks that every process has, whatever its roles."""
+        """Start the tasks that every process has, whatever its roles."""
         if self._certificate:
             self._spawn_all({"watch certificate": self._certificate.watch_files()})
         room = self._new_room(common)
@@ -311,7 +311,7 @@ class _Server:
             self._spawn_all({"watch redis": self._watch_redis(common.store)})
 
     def _new_room(self, common: Common) -> ConnectionRoom:
-        """Returns the watch over the ports for bots."""
+        """Return the watch over the ports for bots."""
         listening = [common.listens_on, common.ws_listens_on] if self._config.socket is None else []
         ports = [urlsplit(f"//{address_from_here(each)}") for each in listening if each]
 
@@ -341,7 +341,7 @@ class _Server:
         log.info("metrics_served", address=f"{config.metrics_host}:{port}", path="/metrics")
 
     def _read_gauges(self, common: Common) -> dict[str, float]:
-        """Returns the gauges for the metrics page. Called by another thread while the loop runs, so it only reads."""
+        """Return the gauges for the metrics page. Called by another thread while the loop runs, so it only reads."""
         lag_s = common.lag.longest_s
         found = {"store_up": float(self._flusher.healthy), "loop_lag_seconds": lag_s}
         found |= {"memory_bytes": self._memory.measure(), "memory_limit_bytes": self._memory.limit}
@@ -357,7 +357,7 @@ class _Server:
         return self._embedded.url
 
     def _bind_port(self) -> str:
-        """Binds the ports, and returns host:port of the one for bots. It answers after `GrpcServer.start`."""
+        """Bind the ports, and return host:port of the one for bots. It answers after `GrpcServer.start`."""
         config = self._config
         if config.socket:
             if not self._grpc.bind(f"unix:{config.socket}", None):
@@ -387,7 +387,7 @@ class _Server:
         return server
 
     def _bind_websockets(self) -> str:
-        """Binds the port for WebSockets, and returns host:port; empty if the server has no such port."""
+        """Bind the port for WebSockets, and return host:port; empty if the server has no such port."""
         config = self._config
         if self._websockets is None or config.ws_port is None:
             return ""
@@ -406,7 +406,7 @@ class _Server:
             ) from None
 
     def _spawn_all(self, tasks: Tasks) -> None:
-        """Starts tasks that the server cannot do without: it stops when one of them fails."""
+        """Start tasks that the server cannot do without: it stops when one of them fails."""
         for name, work in tasks.items():
             task = asyncio.create_task(work, name=name)
             task.add_done_callback(self._on_task_end)
@@ -417,7 +417,7 @@ class _Server:
             self._ends.start_task(self._end_with(error))
 
     async def _end_with(self, error: BaseException) -> None:
-        """Stops the server because of an error; or because of its cause, if that is a setting of Redis."""
+        """Stop the server because of an error; or because of its cause, if that is a setting of Redis."""
         try:
             await check_settings(self._client, allow_loss=self._config.allow_loss)
         except StoreRefused as refused:  # keys that were evicted may fail any task
@@ -426,7 +426,7 @@ class _Server:
             self._stopped.set_exception(error)
 
     async def _watch_redis(self, store: Store) -> None:
-        """Looks every minute at what may change in Redis while the server runs. Raises StoreRefused; runs until cancelled."""
+        """Look every minute at what may change in Redis while the server runs. Raises StoreRefused; runs until cancelled."""
         while True:
             await asyncio.sleep(REDIS_LOOK_S)
             await check_settings(store.client, allow_loss=self._config.allow_loss)
@@ -434,13 +434,13 @@ class _Server:
                 await store.keeping.remove_due()
 
     async def _watch_health(self) -> None:
-        """Updates the health status: ready means that the store answers and tables are free. Runs until cancelled."""
+        """Update the health status: ready means that the store answers and tables are free. Runs until cancelled."""
         while True:
             await asyncio.sleep(HEALTH_S)
             self._report_health()
 
     def _is_ready(self) -> bool:
-        """Returns whether the store answers, and every role can work and has room."""
+        """Return whether the store answers, and every role can work and has room."""
         is_free = all(role.is_able and not role.is_full for role in self._roles)
         return self._flusher.healthy and is_free and self._is_more_ready()
 
@@ -452,7 +452,7 @@ class _Server:
             self._reads.report_ready(self._is_ready())
 
     async def _close_flusher(self) -> None:
-        """Writes what is still queued, if the store answers."""
+        """Write what is still queued, if the store answers."""
         await self._flusher.close(timeout_s=FLUSH_S if self._flusher.healthy else 0.0)
 
     def _store_went(self) -> None:
@@ -471,7 +471,7 @@ class _Server:
             self._stopped.set_exception(StoreLost(message))
 
     async def _stop_in_order(self, open_streams: OpenStreams) -> None:
-        """Takes no new matches.
+        """Take no new matches.
 
         Other referees take over the running ones; without another referee their clocks stand still.
         """
@@ -490,7 +490,7 @@ class _Server:
 
 
 async def _wait_for_ports(config: Config) -> None:
-    """Waits until the ports of this process are free, for at most `PORT_WAIT_S`; binding them says what is wrong after that."""
+    """Wait until the ports of this process are free, for at most `PORT_WAIT_S`; binding them says what is wrong after that."""
     ends = asyncio.get_running_loop().time() + PORT_WAIT_S
     wanted = [(config.host, config.port)] if config.socket is None else []
     wanted += [(config.ws_host or config.host, config.ws_port or 0)]
@@ -510,7 +510,7 @@ def _is_port_taken(host: str, port: int) -> bool:
 
 
 def _take_http_port(config: Config) -> HttpPort | None:
-    """Takes the HTTP port, if this process has one. Raises `PortBusy`."""
+    """Take the HTTP port, if this process has one. Raises `PortBusy`."""
     http = config.http
     if http is None or "gateway" not in config.roles:
         return None
@@ -565,7 +565,7 @@ def _load_certificate(config: Config) -> CertificateReloader | None:
 
 
 def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) -> GrpcEcho | None:
-    """Returns the echo of a process that bots stream to. It is needed while a match is played here, or a bot attends."""
+    """Return the echo of a process that bots stream to. It is needed while a match is played here, or a bot attends."""
     measured = referee_role.referee if referee_role else lobby_role
     if measured is None:
         return None
@@ -575,7 +575,7 @@ def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) ->
 
 
 def _wake_no_lobby() -> None:
-    """Does nothing: without a lobby in this process, the lobbies elsewhere find the match by themselves."""
+    """Do nothing: without a lobby in this process, the lobbies elsewhere find the match by themselves."""
 
 
 def _id_tokens_of(config: Config, store: Store) -> IdTokens | None:
@@ -586,12 +586,12 @@ def _id_tokens_of(config: Config, store: Store) -> IdTokens | None:
 
 
 def _admin_token_reader(config: Config) -> Callable[[], str]:
-    """Returns a reader of the admin token. Only a gateway has methods for admins, so other roles get an empty one."""
+    """Return a reader of the admin token. Only a gateway has methods for admins, so other roles get an empty one."""
     return AdminTokenFile(config.admin_token_file).read_token if "gateway" in config.roles else str
 
 
 def _settle_memory() -> None:
-    """Exempts the objects that exist after start-up from garbage collection: they stay, and scanning them takes time."""
+    """Exempt the objects that exist after start-up from garbage collection: they stay, and scanning them takes time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)

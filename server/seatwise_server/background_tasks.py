@@ -19,33 +19,33 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start_task(self, work: Coroutine[Any, Any, None], name: str | None = None) -> asyncio.Task[None]:
-        """Starts a task in the running loop and keeps it until it ends."""
+        """Start a task in the running loop and keep it until it ends."""
         task = asyncio.create_task(work, name=name)
         self.keep_task(task)
         return task
 
     def keep_task(self, task: asyncio.Task[None]) -> None:
-        """Keeps a task that runs already until it ends."""
+        """Keep a task that runs already until it ends."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def request_cancel(self) -> None:
-        """Asks every task to end."""
+        """Ask every task to end."""
         for task in self._tasks:
             task.cancel()
 
     async def wait_for_all(self, timeout_s: float) -> None:
-        """Waits until all have ended, for at most `timeout_s` seconds."""
+        """Wait until all have ended, for at most `timeout_s` seconds."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_s)
 
     async def cancel_all(self) -> None:
-        """Cancels every task and waits until all have ended."""
+        """Cancel every task and wait until all have ended."""
         await cancel_until_ended(self._tasks)
 
 
 async def cancel_until_ended(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancels tasks repeatedly until all have ended.
+    """Cancel tasks repeatedly until all have ended.
 
     Once is not enough: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation.
     """
@@ -62,7 +62,7 @@ MOST_AWAITED_AT_ONCE = 32
 
 
 async def gather_limited(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Returns all results, in order. After a failure it waits for the rest, and raises the first error."""
+    """Return all results, in order. After a failure it waits for the rest, and raises the first error."""
     turn = asyncio.Semaphore(MOST_AWAITED_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:

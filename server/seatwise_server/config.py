@@ -21,7 +21,7 @@ EVERYWHERE = ("0.0.0.0", "[::]", "::")
 
 
 def address_from_here(listens_on: str) -> str:
-    """Returns the address at which a program on this machine reaches a server that listens on `listens_on`.
+    """Return the address at which a program on this machine reaches a server that listens on `listens_on`.
 
     Both are host:port, with a scheme or without.
     """
@@ -108,18 +108,18 @@ class Config(ServerSettings):
         return self.data / "admin.token"
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what `from_json` reads, after `json.dumps` with `default=str`."""
+        """Return what `from_json` reads, after `json.dumps` with `default=str`."""
         return asdict(self) | {"roles": sorted(self.roles)}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Config:
-        """Returns the configuration that a parent has written."""
+        """Return the configuration that a parent has written."""
         config: Config = _read_value(cls, told)
         return config
 
 
 def _read_value(kind: Any, told: Any) -> Any:
-    """Returns a value of this type from its JSON."""
+    """Return a value of this type from its JSON."""
     if isinstance(kind, UnionType):
         [kind] = [each for each in get_args(kind) if each is not NoneType]
         return None if told is None else _read_value(kind, told)

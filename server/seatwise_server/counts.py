@@ -38,7 +38,7 @@ class Counts:
         """Seconds in which no bot could connect."""
 
     def count_entry(self, entry: Entry) -> None:
-        """Counts an entry that has been written to a journal."""
+        """Count an entry that has been written to a journal."""
         if isinstance(entry, Moved):
             self.moves += 1
             self.charged_ms += entry.charged_ms
@@ -50,17 +50,17 @@ class Counts:
             self.timeouts += len(entry.silent)
 
     def count_fault(self, kind: str) -> None:
-        """Counts a fault that may keep bots from their seats."""
+        """Count a fault that may keep bots from their seats."""
         self.faults[kind] += 1
         self.last_fault = kind
 
     def count_http_refusal(self, reason: str) -> None:
-        """Counts a refusal that the HTTP port sends."""
+        """Count a refusal that the HTTP port sends."""
         self.refusals[reason] += 1
         self.http_refusals[reason] += 1
 
     def count_append(self, took_s: float) -> None:
-        """Counts an answer of the journal that came `took_s` seconds after its append."""
+        """Count an answer of the journal that came `took_s` seconds after its append."""
         self.append_buckets[bisect_left(LATENCY_BOUNDS_S, took_s)] += 1
         self.append_s += took_s
 

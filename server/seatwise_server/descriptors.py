@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 def connections_for_others() -> int:
-    """Raises the limit of open files as far as the system allows, and returns how many connections clients may hold."""
+    """Raise the limit of open files as far as the system allows, and return how many connections clients may hold."""
     most = _raise_limit()
     return most - min(OWN_DESCRIPTORS, most // 2)
 
@@ -55,7 +55,7 @@ class ConnectionRoom:
         self.is_short = False
 
     async def watch_room(self) -> None:
-        """Looks again and again. Runs until cancelled."""
+        """Look again and again. Runs until cancelled."""
         loop, began_s = asyncio.get_running_loop(), 0.0
         while True:
             looked_s = loop.time()

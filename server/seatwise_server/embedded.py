@@ -95,7 +95,7 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Locks the folder, starts Redis, and returns when it answers.
+        """Lock the folder, start Redis, and return when it answers.
 
         Raises DataFolderBusy, NoServerBinary or RedisKeepsDying. Call it from the main thread: on Linux the child
         ends with the thread that started it.
@@ -112,7 +112,7 @@ class EmbeddedRedis:
             raise
 
     def stop(self) -> None:
-        """Ends Redis in order and unlocks the folder. Nothing happens if it is not started."""
+        """End Redis in order and unlock the folder. Nothing happens if it is not started."""
         if self._child is not None:
             self._end_child(self._child)
             self._child = None
@@ -122,7 +122,7 @@ class EmbeddedRedis:
             self._lock = None
 
     def ensure_running(self) -> bool:
-        """Starts Redis again if it has died, and returns whether it had. Clients retry until it answers.
+        """Start Redis again if it has died, and return whether it had. Clients retry until it answers.
 
         Raises RedisKeepsDying if it has died too often.
         """
@@ -134,7 +134,7 @@ class EmbeddedRedis:
         return True
 
     async def supervise(self, every_s: float = 0.1) -> None:
-        """Keeps Redis running until cancelled. Raises RedisKeepsDying if it dies too often."""
+        """Keep Redis running until cancelled. Raises RedisKeepsDying if it dies too often."""
         while True:
             await asyncio.sleep(every_s)
             self.ensure_running()
@@ -220,7 +220,7 @@ class EmbeddedRedis:
         child.wait()
 
     def _end_orphan(self) -> None:
-        """Ends a Redis that outlived the server that started it.
+        """End a Redis that outlived the server that started it.
 
         This process holds the lock, so no other server uses it.
         """
@@ -235,7 +235,7 @@ class EmbeddedRedis:
         self._forget_socket()
 
     def _is_ours(self, pid: int) -> bool:
-        """Returns whether the process runs with this server's configuration file: the system reuses process ids."""
+        """Return whether the process runs with this server's configuration file: the system reuses process ids."""
         return str(self._conf) in command_line(pid)
 
     def _forget_socket(self) -> None:
@@ -262,7 +262,7 @@ def _quoted(path: Path | None) -> str:
 
 
 def find_server_binary() -> Path:
-    """Returns the valkey-server of the `embedded` extra, else one on PATH. Raises NoServerBinary."""
+    """Return the valkey-server of the `embedded` extra, else one on PATH. Raises NoServerBinary."""
     for binary in (_packaged_binary(), *_binaries_on_path()):
         if binary is not None and _is_new_enough(binary):
             return binary
@@ -300,7 +300,7 @@ def _client(socket: Path | None) -> redis.Redis:
 
 
 def is_ready(socket: Path | None) -> bool:
-    """Returns whether the server runs and has loaded its data."""
+    """Return whether the server runs and has loaded its data."""
     client = _client(socket)
     try:
         return bool(client.ping())
@@ -311,7 +311,7 @@ def is_ready(socket: Path | None) -> bool:
 
 
 def shut_down(socket: Path | None) -> bool:
-    """Asks the server to end, and returns whether it answered. A process that is stopped does not answer."""
+    """Ask the server to end, and return whether it answered. A process that is stopped does not answer."""
     client = _client(socket)
     try:
         client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything
@@ -326,7 +326,7 @@ def shut_down(socket: Path | None) -> bool:
 
 
 def end_process(pid: int, ask: Callable[[], object], is_alive: Callable[[], bool]) -> None:
-    """Asks a process to end, then sends SIGTERM, then SIGKILL.
+    """Ask a process to end, then send SIGTERM, then SIGKILL.
 
     All three, because a stopped process reacts neither to a request nor to SIGTERM. Raises EmbeddedRedisError if it
     still runs.
@@ -349,7 +349,7 @@ def end_process(pid: int, ask: Callable[[], object], is_alive: Callable[[], bool
 
 
 def command_line(pid: int) -> str:
-    """Returns the command line of a process; empty if there is none, or if it is a zombie."""
+    """Return the command line of a process; empty if there is none, or if it is a zombie."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -368,7 +368,7 @@ def _send_signal(pid: int, number: signal.Signals) -> None:
 
 
 def lock_folder(folder: Path) -> int:
-    """Locks the folder, and returns the descriptor of the lock file.
+    """Lock the folder, and return the descriptor of the lock file.
 
     The kernel releases the lock when the process ends. Raises DataFolderBusy if another server holds the lock.
     """
@@ -389,7 +389,7 @@ def lock_folder(folder: Path) -> int:
 
 
 def socket_path(folder: Path, name: str = "redis.sock") -> Path:
-    """Returns a path for the socket: in the data folder if it is short enough, else in a new temporary folder.
+    """Return a path for the socket: in the data folder if it is short enough, else in a new temporary folder.
 
     Raises EmbeddedRedisError if both are too long.
     """
@@ -408,7 +408,7 @@ def socket_path(folder: Path, name: str = "redis.sock") -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file completely or not at all, readable by this user alone."""
+    """Write a file completely or not at all, readable by this user alone."""
     fresh = path.with_suffix(path.suffix + ".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

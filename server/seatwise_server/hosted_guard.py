@@ -64,7 +64,7 @@ class HostedGuard:
         return self._process.pid if self._process and self._process.code is None else None
 
     async def run_guard(self) -> None:
-        """Runs until cancelled. Then the process is stopped in order."""
+        """Run until cancelled. Then the process is stopped in order."""
         client = new_client(self._config.redis_url)
         try:
             await run_repeatedly(lambda: self._run_once(Store.of(client)))
@@ -100,7 +100,7 @@ class HostedGuard:
                 await process.stop(ORDERLY_END_S)
 
     def _find_fault(self, code: int, marked: str, last: str) -> str:
-        """Returns the match that has ended the process; empty if none is known to have.
+        """Return the match that has ended the process; empty if none is known to have.
 
         A step may break the process so that it ends only after the step, for example by closing files. One such end proves
         nothing about the last match; two in a row do. An end by a signal from outside, or in order, is no such end.
@@ -112,7 +112,7 @@ class HostedGuard:
 
 
 def hosted_config(config: Config, *, is_own: bool, max_memory: int) -> Config:
-    """Returns the configuration of the referee for games from outside: the same folder and certificate, and free ports.
+    """Return the configuration of the referee for games from outside: the same folder and certificate, and free ports.
 
     Args:
         config: The configuration of the server, with the URL of Redis.
@@ -144,7 +144,7 @@ async def _kill_when_silent(process: ChildProcess, note: Path) -> None:
 
 
 async def _void_match(store: Store, match: str) -> None:
-    """Marks the match: its next owner voids it without another look at its moves."""
+    """Mark the match: its next owner voids it without another look at its moves."""
     while True:
         with suppress(StoreUnavailable):
             await store.matches.ask_abort(match, GAME_FAULT_MARK)

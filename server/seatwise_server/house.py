@@ -67,7 +67,7 @@ class HouseNameTaken(Exception):
 
 
 def choose_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
-    """Returns the house bots that an operator has chosen; a game of which none is named keeps its default.
+    """Return the house bots that an operator has chosen; a game of which none is named keeps its default.
 
     Args:
         names: Names of house bots, as in "house-greedy", in the order in which they are asked to take seats.
@@ -85,7 +85,7 @@ def choose_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
 
 
 def list_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
-    """Returns all house bots that run: the chosen ones, and the default ones, which guests play against."""
+    """Return all house bots that run: the chosen ones, and the default ones, which guests play against."""
     return tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
 
 
@@ -109,7 +109,7 @@ def _check_numbers(chosen: Sequence[HouseBot]) -> None:
 
 
 def house_bots(names: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Returns the names of the house bots by game, in the order in which they are asked to take seats.
+    """Return the names of the house bots by game, in the order in which they are asked to take seats.
 
     Args:
         names: Those that the operator has chosen.
@@ -132,7 +132,7 @@ class HouseLink:
 
 
 async def run_house_bots(store: Store, link: HouseLink, process: str, names: Sequence[str] = ()) -> None:
-    """Runs the house bots against this server as long as no other process runs them. Runs until cancelled."""
+    """Run the house bots against this server as long as no other process runs them. Runs until cancelled."""
     running: asyncio.Task[None] | None = None
     try:
         while True:
@@ -151,7 +151,7 @@ async def run_house_bots(store: Store, link: HouseLink, process: str, names: Seq
 
 
 async def _holds_lease(store: Store, process: str) -> bool | None:
-    """Returns whether this process holds the lease; None while the store does not answer.
+    """Return whether this process holds the lease; None while the store does not answer.
 
     Then no other process can take it.
     """
@@ -167,7 +167,7 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
 
 
 async def _keep_all_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:
-    """Runs those that search in one process, and the others in another one."""
+    """Run those that search in one process, and the others in another one."""
     async with asyncio.TaskGroup() as group:
         for searches in (False, True):
             bots = [each for each in house if (each.sample in SEARCHING) == searches]
@@ -190,7 +190,7 @@ async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]
 
 
 async def _prepare_players(store: Store, house: Sequence[HouseBot]) -> list[dict[str, Any]]:
-    """Returns what the process is told of each house bot. One that was deleted, or is an owner's, is left out: the others play without it."""
+    """Return what the process is told of each house bot. One that was deleted, or is an owner's, is left out: the others play without it."""
     players = []
     for each in house:
         try:
@@ -217,7 +217,7 @@ async def _run_process(link: HouseLink, players: list[dict[str, Any]]) -> int:
 
 
 async def _token(store: Store, house_bot: HouseBot) -> str:
-    """Issues a new token at each start, so that no other process has it. Raises BotAbsent if the bot was deleted, and HouseNameTaken."""
+    """Issue a new token at each start, so that no other process has it. Raises BotAbsent if the bot was deleted, and HouseNameTaken."""
     try:
         await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:

@@ -28,7 +28,7 @@ SEARCH_NICENESS = 10
 
 
 def main() -> None:
-    """Runs the bots until standard input closes."""
+    """Run the bots until standard input closes."""
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
     told = next(told_lines())
     if told["search_share"] is not None:
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _run_all(link: dict[str, Any], players: list[dict[str, Any]]) -> str:
-    """Runs the bots. Returns why one of them cannot go on, as when an operator has revoked its token; then the server starts all again."""
+    """Run the bots. Return why one of them cannot go on, as when an operator has revoked its token; then the server starts all again."""
     why = "no bot is left"
     try:
         asyncio.run(_run(link, players))
@@ -59,7 +59,7 @@ async def _play(link: dict[str, Any], sample: str, game: str, token: str, *, is_
 
 
 def pace_thoughts(bot: type[Bot], method: str) -> type[Bot]:
-    """Returns the bot with a method, a generator, that takes as long as the thoughts that it yields declare."""
+    """Return the bot with a method, a generator, that takes as long as the thoughts that it yields declare."""
     build = getattr(bot, method)
 
     async def build_slowly(self: Bot, view: Any) -> AsyncGenerator[Any, None]:

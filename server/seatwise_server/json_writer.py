@@ -38,7 +38,7 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
 
 
 def write_json(message: Message) -> bytes:
-    """Returns the message as one line of JSON in UTF-8, without a line end."""
+    """Return the message as one line of JSON in UTF-8, without a line end."""
     return _writer_of(message.DESCRIPTOR)(message).encode()  # type: ignore[arg-type]  # the stubs name two classes
 
 

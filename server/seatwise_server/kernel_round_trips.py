@@ -35,7 +35,7 @@ class TcpConnection(Protocol):
 
 
 def read_round_trip_ms(connection: TcpConnection) -> float | None:
-    """Returns the least round trip of a TCP connection in ms; None if the kernel does not know it."""
+    """Return the least round trip of a TCP connection in ms; None if the kernel does not know it."""
     if not IS_MEASURED_HERE:
         return None
     try:
@@ -61,7 +61,7 @@ class PeerConnections:
         self._next_search = 0.0
 
     def round_trip_ms(self, address: str, port: int) -> float | None:
-        """Returns the least round trip of the connection with this peer in ms; None if it is not known, or not yet."""
+        """Return the least round trip of the connection with this peer in ms; None if it is not known, or not yet."""
         peer = (address, port)
         known = self._descriptors.get(peer)
         if known is None or _peer_of(known) != peer:
@@ -82,7 +82,7 @@ class PeerConnections:
 
 
 def _peer_of(descriptor: int) -> tuple[str, int] | None:
-    """Returns address and port of the peer of a TCP connection; None for another descriptor."""
+    """Return address and port of the peer of a TCP connection; None for another descriptor."""
     name = _with_socket(descriptor, lambda connection: connection.getpeername())
     if not isinstance(name, tuple) or len(name) < 2:
         return None
@@ -90,7 +90,7 @@ def _peer_of(descriptor: int) -> tuple[str, int] | None:
 
 
 def _with_socket(descriptor: int, use: Callable[[socket.socket], Found]) -> Found | None:
-    """Uses a descriptor of somebody else as a socket, and leaves it open; None if it is no socket, or not connected."""
+    """Use a descriptor of somebody else as a socket, and leave it open; None if it is no socket, or not connected."""
     try:
         # Addresses of both families fit into those of AF_INET6.
         borrowed = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 0, fileno=descriptor)

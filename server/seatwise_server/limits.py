@@ -80,7 +80,7 @@ class Places:
         return self._open.total()
 
     def find_refusal(self, address: str = "", *, is_suspect: bool = False) -> Refusal | None:
-        """Returns why this address gets no further place; None if it gets one. A suspect gets none, unless it is a proxy."""
+        """Return why this address gets no further place; None if it gets one. A suspect gets none, unless it is a proxy."""
         most = self._given or self._limit.most or math.inf
         if len(self) >= most:
             return self._refuse(f"{most} {self._limit.when_full}; try again soon")
@@ -92,7 +92,7 @@ class Places:
         return self._refuse(f"{most} {self._limit.when_full} to your address; end one first")
 
     def take_place(self, address: str = "") -> None:
-        """Counts one more, whether there is room or not."""
+        """Count one more, whether there is room or not."""
         self._open[address] += 1
 
     def give_back(self, address: str = "") -> None:
@@ -103,7 +103,7 @@ class Places:
 
     @contextmanager
     def reserve_place(self, address: str = "") -> Iterator[None]:
-        """Counts one inside this block. Raises `Refusal` SERVER_FULL if there is no room."""
+        """Count one inside this block. Raises `Refusal` SERVER_FULL if there is no room."""
         if refusal := self.find_refusal(address):
             raise refusal
         with self.hold_place(address):
@@ -111,7 +111,7 @@ class Places:
 
     @contextmanager
     def hold_place(self, address: str) -> Iterator[None]:
-        """Counts one inside this block, whether there is room or not."""
+        """Count one inside this block, whether there is room or not."""
         self.take_place(address)
         try:
             yield
@@ -146,15 +146,15 @@ class TokenBuckets:
         return len(self._full_at)
 
     def measure_level(self, key: str) -> float:
-        """Returns how full the bucket is: 1 is full, 0 is empty, and less means that calls wait already."""
+        """Return how full the bucket is: 1 is full, 0 is empty, and less means that calls wait already."""
         return 1.0 - self._debt_s(key) * self._rate / self._burst
 
     def measure_wait(self, key: str, units: float) -> float:
-        """Returns the seconds until so many units are there; a call of more than the bucket holds waits for a full one."""
+        """Return the seconds until so many units are there; a call of more than the bucket holds waits for a full one."""
         return max(0.0, self._debt_s(key) + (min(units, self._burst) - self._burst) / self._rate)
 
     def take_units(self, key: str, units: float) -> None:
-        """Takes the units even if the bucket does not hold so many, but never more than a full one holds."""
+        """Take the units even if the bucket does not hold so many, but never more than a full one holds."""
         full_at = self._now() + self._debt_s(key) + min(units, self._burst) / self._rate
         self._full_at.pop(key, None)
         self._full_at[key] = full_at
@@ -162,7 +162,7 @@ class TokenBuckets:
             self._full_at.popitem(last=False)
 
     def _debt_s(self, key: str) -> float:
-        """Returns the seconds until the bucket is full. After a jump of the clock back it counts as just empty."""
+        """Return the seconds until the bucket is full. After a jump of the clock back it counts as just empty."""
         now, full_at = self._now(), self._full_at.get(key, -math.inf)
         debt_s = max(0.0, full_at - now)
         longest_s = MOST_DEBT_BURSTS * self._burst / self._rate

@@ -86,7 +86,7 @@ def is_in_background(terminal: TextIO) -> bool:
 def configure(
     level: str = "info", *, is_terminal: bool | None = None, background_file: Path | None = None
 ) -> None:
-    """Configures structlog for this process; logs go to standard error.
+    """Configure structlog for this process; logs go to standard error.
 
     `is_terminal` chooses coloured text instead of JSON; by default it is found out. A process in the background of a terminal
     logs to `background_file` instead, if it is given.

@@ -12,7 +12,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 def decode_logged_result(
     result: match_pb2.Result, *, match: str, bots: Iterable[str], deal: str, seq: int = 0
 ) -> LoggedResult:
-    """Returns the entry of a finished match; `seq` is its position in the log, 0 while it is not known."""
+    """Return the entry of a finished match; `seq` is its position in the log, 0 while it is not known."""
     return LoggedResult(
         seq=seq,
         match=match,

@@ -54,13 +54,13 @@ class MemoryWatch:
         self._released_at = -RELEASE_REST_S
 
     async def watch_memory(self) -> None:
-        """Checks again and again, until cancelled. Raises `MemoryLimitPassed`."""
+        """Check again and again, until cancelled. Raises `MemoryLimitPassed`."""
         while self.limit:
             await asyncio.sleep(OWN_MEMORY_CHECK_S)
             await self.check_memory(asyncio.get_running_loop().time())
 
     async def check_memory(self, now: float) -> None:
-        """Checks once; `now` is the time of the loop, in seconds. Raises `MemoryLimitPassed`."""
+        """Check once; `now` is the time of the loop, in seconds. Raises `MemoryLimitPassed`."""
         taken = self.measure()
         is_above = taken > self.limit
         if is_above or (taken > RELEASE_SHARE * self.limit and now - self._released_at >= RELEASE_REST_S):
@@ -75,7 +75,7 @@ class MemoryWatch:
 
 
 def release_memory() -> None:
-    """Collects what nothing refers to, and returns free memory to the system where the C library can do that."""
+    """Collect what nothing refers to, and return free memory to the system where the C library can do that."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim:
@@ -83,7 +83,7 @@ def release_memory() -> None:
 
 
 def default_limit(root: Path = Path("/")) -> int:
-    """Returns the limit of a process for which none is named, in bytes; `root` is the root of the file system.
+    """Return the limit of a process for which none is named, in bytes; `root` is the root of the file system.
 
     It is a share of what the control group of the process may have, or of the memory of the machine.
     """
@@ -92,7 +92,7 @@ def default_limit(root: Path = Path("/")) -> int:
 
 
 def _group_limits(root: Path) -> list[int]:
-    """Returns the limits of the control group and of those above it, for either version of control groups."""
+    """Return the limits of the control group and of those above it, for either version of control groups."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -115,7 +115,7 @@ def _limits_above(base: Path, path: str, name: str) -> list[int]:
 
 
 def _read_limit(file: Path) -> int:
-    """Returns a limit; 0 if there is none."""
+    """Return a limit; 0 if there is none."""
     try:
         text = file.read_text().strip()
     except OSError:

@@ -54,7 +54,7 @@ class Depths:
         self.jobs = 0
 
     async def watch_depths(self) -> None:
-        """Reads the lengths every `DEPTH_CHECK_S` seconds. Runs until cancelled."""
+        """Read the lengths every `DEPTH_CHECK_S` seconds. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
                 self.jobs = await self._store.jobs.count_not_taken()
@@ -72,7 +72,7 @@ class MetricsPage:
         self._stalled_s = stalled_s
 
     def collect(self) -> Iterator[Metric]:
-        """Returns all metrics. prometheus_client calls it for each request, in a thread of its own."""
+        """Return all metrics. prometheus_client calls it for each request, in a thread of its own."""
         for name, value in self._gauges().items():
             yield GaugeMetricFamily(f"seatwise_{name}", METRIC_HELP[name], value=value)
         yield from _counter_metrics(self._stalled_s())
@@ -134,11 +134,11 @@ class _Request(io.RawIOBase):
         self._end_s = time.monotonic() + METRICS_REQUEST_S
 
     def readable(self) -> bool:
-        """Says so to the buffer."""
+        """Say so to the buffer."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Waits for bytes no longer than until the end."""
+        """Wait for bytes no longer than until the end."""
         self._connection.settimeout(max(0.001, self._end_s - time.monotonic()))
         try:
             return self._connection.recv_into(buffer)
@@ -152,7 +152,7 @@ class _Connection(WSGIRequestHandler):
     timeout = METRICS_REQUEST_S
 
     def setup(self) -> None:
-        """Reads the request within its time."""
+        """Read the request within its time."""
         super().setup()
         self.rfile = io.BufferedReader(_Request(self.connection))
 
@@ -161,12 +161,12 @@ class _Connection(WSGIRequestHandler):
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library
-        """Logs nothing: Prometheus asks every few seconds."""
+        """Log nothing: Prometheus asks every few seconds."""
 
 
 @contextmanager
 def serving_metrics(page: MetricsPage, host: str, port: int) -> Iterator[int]:
-    """Serves the page over HTTP, in a thread of its own, inside this block; yields the port.
+    """Serve the page over HTTP, in a thread of its own, inside this block; yields the port.
 
     Raises OSError if the address cannot be bound.
     """

@@ -19,7 +19,7 @@ class ProxyNetworks:
         return parsed is not None and any(parsed in network for network in self._networks)
 
     def caller_behind(self, address: str, forwarded: Iterable[str]) -> str:
-        """Returns the address of the caller behind a connection from `address`; empty if no proxy of ours tells of one.
+        """Return the address of the caller behind a connection from `address`; empty if no proxy of ours tells of one.
 
         `forwarded` are the values of X-Forwarded-For. Each proxy adds the address of its client at the end. So the last address
         that is no proxy of ours is the caller, who may have invented those before it.
@@ -37,7 +37,7 @@ class ProxyNetworks:
 
 
 def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Returns the address; an IPv4 address also where a port for both kinds writes it as one of IPv6."""
+    """Return the address; an IPv4 address also where a port for both kinds writes it as one of IPv6."""
     try:
         parsed = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

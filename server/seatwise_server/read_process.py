@@ -33,15 +33,15 @@ class Forwarder(Protocol):
     """The part of the server that sends reads to the process."""
 
     async def wait_until_wanted(self) -> None:
-        """Returns when the first read has arrived."""
+        """Return when the first read has arrived."""
         ...
 
     def connect(self, socket: Path) -> None:
-        """Begins to send reads to the process behind this socket."""
+        """Begin to send reads to the process behind this socket."""
         ...
 
     async def disconnect(self) -> None:
-        """Stops sending reads to the process."""
+        """Stop sending reads to the process."""
         ...
 
 
@@ -65,11 +65,11 @@ class ReadProcess:
         """The id of the process that answers now; None while there is none."""
 
     def start(self) -> None:
-        """Starts the process as soon as it is wanted, for HTTP at once; and again whenever it ends."""
+        """Start the process as soon as it is wanted, for HTTP at once; and again whenever it ends."""
         self._supervising = asyncio.create_task(self._supervise(), name="read process")
 
     async def stop(self) -> None:
-        """Ends the process in order, and takes no more connections."""
+        """End the process in order, and take no more connections."""
         if self._http_port:
             self._http_port.close()
         if self._supervising:
@@ -79,7 +79,7 @@ class ReadProcess:
             await self._disconnect("")
 
     def report_ready(self, is_ready: bool) -> None:
-        """Tells the process whether this server takes bots: /readyz says so."""
+        """Tell the process whether this server takes bots: /readyz says so."""
         if is_ready != self._is_ready:
             self._is_ready = is_ready
             if self.pid and self._process:
@@ -121,12 +121,12 @@ class ReadProcess:
 
 
 def _count_refusals(refusals: Mapping[str, int]) -> None:
-    """Adds the refusals of the process to those of this server. Each line has new ones."""
+    """Add the refusals of the process to those of this server. Each line has new ones."""
     COUNTS.refusals.update(refusals)
 
 
 def _socket_in(folder: Path) -> Path:
-    """Returns the path of this server's socket, and removes sockets that killed servers have left."""
+    """Return the path of this server's socket, and remove sockets that killed servers have left."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for left in folder.glob("*.sock"):
         if not _is_running(left.stem):

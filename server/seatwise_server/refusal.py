@@ -76,7 +76,7 @@ class Refusal(Exception):  # it is not an error of the server
 
 
 def _printable(text: str) -> str:
-    """Escapes control characters: the text may quote another caller, and a terminal that shows it would obey them."""
+    """Escape control characters: the text may quote another caller, and a terminal that shows it would obey them."""
     return (
         text
         if text.isprintable()
@@ -104,7 +104,7 @@ HTTP_STATUS: Final = {
 
 
 def write_error_body(refusal: Refusal, status: int) -> bytes:
-    """Returns the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
+    """Return the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "domain": ERROR_DOMAIN,

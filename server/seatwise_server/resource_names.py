@@ -25,7 +25,7 @@ class BadBotName(Exception):
 
 
 def bot_name_for(name: str, version: str) -> str:
-    """Makes the resource name of a bot. Raises BadBotName."""
+    """Make the resource name of a bot. Raises BadBotName."""
     if not _BOT_NAME.fullmatch(name):
         raise BadBotName(
             "a bot's name is 1 to 40 lower-case letters, digits and dashes; it starts with a letter and "
@@ -41,7 +41,7 @@ def bot_name_for(name: str, version: str) -> str:
 
 
 def parse_bot_name(bot: str) -> tuple[str, str]:
-    """Splits a resource name into the bot's name and its version. Raises BadBotName."""
+    """Split a resource name into the bot's name and its version. Raises BadBotName."""
     parts = bot.split("/")
     if len(parts) != 4 or (parts[0], parts[2]) != ("bots", "versions"):
         raise BadBotName("a bot is named bots/<name>/versions/<version>")
@@ -73,11 +73,11 @@ ID_LENGTH = 12
 
 
 def new_match_name() -> str:
-    """Draws a name that cannot be guessed and is short enough to type."""
+    """Draw a name that cannot be guessed and is short enough to type."""
     return "matches/" + "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
 
 
 def match_name_for(request_id: str) -> str:
-    """Derives a name from the request id, always the same, so that a repeated request creates no second match."""
+    """Derive a name from the request id, always the same, so that a repeated request creates no second match."""
     digest = hashlib.sha256(f"create/{request_id}".encode()).digest()[:ID_LENGTH]
     return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)

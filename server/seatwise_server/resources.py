@@ -16,7 +16,7 @@ STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Matc
 
 
 def match_resource(meta: MatchMeta) -> match_pb2.Match:
-    """Returns the resource of a match. It never has the seed."""
+    """Return the resource of a match. It never has the seed."""
     setup = Setup.from_json(json.loads(meta.fields["setup"]))
     message = match_pb2.Match(
         name=meta.match,
@@ -59,12 +59,12 @@ def _add_times_and_end(message: match_pb2.Match, meta: MatchMeta) -> None:
 
 
 def off_queues(off: OffQueues) -> bot_pb2.OffQueues:
-    """Returns why a bot is off the queues, and until when."""
+    """Return why a bot is off the queues, and until when."""
     return bot_pb2.OffQueues(reason=off.reason, back_time=timestamp(off.until_ms * 1000))
 
 
 def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
-    """Returns the resource of a bot, without anything of its token."""
+    """Return the resource of a bot, without anything of its token."""
     return bot_pb2.Bot(
         name=known.bot,
         owner=known.owner,
@@ -74,12 +74,12 @@ def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
 
 
 def optional_timestamp(milliseconds: int | None) -> Timestamp | None:
-    """Returns a point in time, if it is known."""
+    """Return a point in time, if it is known."""
     return None if milliseconds is None else timestamp(milliseconds * 1000)
 
 
 def access_token_resource(stored: StoredAccessToken) -> access_token_pb2.AccessToken:
-    """Returns the resource of an access token, without anything of its secret."""
+    """Return the resource of an access token, without anything of its secret."""
     token = access_token_pb2.AccessToken(
         name=stored.name,
         holder=stored.holder,
@@ -98,7 +98,7 @@ def access_token_resource(stored: StoredAccessToken) -> access_token_pb2.AccessT
 
 
 def timestamp(microseconds: int) -> Timestamp:
-    """Returns a point in time, given in microseconds since 1970."""
+    """Return a point in time, given in microseconds since 1970."""
     point = Timestamp()
     point.FromMicroseconds(microseconds)
     return point

@@ -64,11 +64,11 @@ class Common:
     """Whether the store belongs to this process, so that no other process works on it."""
 
     def with_scheme(self, address: str) -> str:
-        """Returns the address as clients get it: with TLS it begins with https://, unless it has a scheme already."""
+        """Return the address as clients get it: with TLS it begins with https://, unless it has a scheme already."""
         return address if self.certificate is None or "://" in address else f"https://{address}"
 
     def as_websocket(self, address: str) -> str:
-        """Returns the address as ws:// or wss://; an empty one stays empty."""
+        """Return the address as ws:// or wss://; an empty one stays empty."""
         if not address or "://" in address:
             return address
         return f"{'ws' if self.certificate is None else 'wss'}://{address}"
@@ -88,23 +88,23 @@ class Role(Protocol):
         ...
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
-        """Adds the services of the role to the server, and its paths to the WebSocket port if there is one."""
+        """Add the services of the role to the server, and its paths to the WebSocket port if there is one."""
         ...
 
     async def start(self) -> Tasks:
-        """Prepares the role, and returns the tasks that it needs from now on."""
+        """Prepare the role, and return the tasks that it needs from now on."""
         ...
 
     async def stop(self) -> None:
-        """Stops the role in order; its tasks have ended before."""
+        """Stop the role in order; its tasks have ended before."""
         ...
 
     def store_is_back(self, gap_s: float) -> None:
-        """Handles the return of a store that was away for `gap_s` seconds."""
+        """Handle the return of a store that was away for `gap_s` seconds."""
         ...
 
     def gauges(self) -> dict[str, float]:
-        """Returns the gauges of the role by name. Another thread calls it, so it only reads."""
+        """Return the gauges of the role by name. Another thread calls it, so it only reads."""
         ...
 
 
@@ -309,7 +309,7 @@ class GatewayRole:
 
 
 def _address(common: Common) -> str:
-    """Returns the address at which bots reach this referee.
+    """Return the address at which bots reach this referee.
 
     It is empty if this is the only referee: then bots are connected to it already.
     """
@@ -319,7 +319,7 @@ def _address(common: Common) -> str:
 
 
 def _ws_address(common: Common) -> str:
-    """Returns the address at which bots reach this referee by WebSocket; empty if it is the only one, or has no such port."""
+    """Return the address at which bots reach this referee by WebSocket; empty if it is the only one, or has no such port."""
     config = common.config
     if config.ws_address or not common.ws_listens_on:
         return common.as_websocket(config.ws_address)
@@ -330,13 +330,13 @@ def _ws_address(common: Common) -> str:
 
 
 def _address_of_host(listens_on: str) -> str:
-    """Returns the address for clients on other machines: with this machine's name if it listens on all addresses."""
+    """Return the address for clients on other machines: with this machine's name if it listens on all addresses."""
     host, _, port = listens_on.rpartition(":")
     return f"{socket.gethostname()}:{port}" if host in EVERYWHERE else listens_on
 
 
 def link_of_bots(common: Common) -> HouseLink:
-    """Returns how this server's own bots, and bots over HTTP, reach it, and through it the referees of other processes."""
+    """Return how this server's own bots, and bots over HTTP, reach it, and through it the referees of other processes."""
     address = common.with_scheme(address_from_here(common.listens_on))
     if common.certificate is None:
         # The operator has chosen plain text for all servers.

@@ -156,7 +156,7 @@ async def _serve_parent(config: Config, lines: Iterator[Any], answers: AnswerOut
 
 
 async def _report_refusals(answers: AnswerOutput) -> None:
-    """Writes the refusals over HTTP since the last report as one line of JSON, if there are any. Runs until cancelled.
+    """Write the refusals over HTTP since the last report as one line of JSON, if there are any. Runs until cancelled.
 
     Those of forwarded reads are counted by the server itself.
     """

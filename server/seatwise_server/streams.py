@@ -23,7 +23,7 @@ class StreamArrival(NamedTuple):
 
 
 def note_arrival_of_stream() -> StreamArrival:
-    """Returns the arrival of a stream that comes now.
+    """Return the arrival of a stream that comes now.
 
     Call it before anything is awaited for the stream. After a standstill many connections wait, most of them given up by their bots,
     and what is awaited for one may take longer than for the next.
@@ -35,7 +35,7 @@ def note_arrival_of_stream() -> StreamArrival:
 def reading_beside(
     reading: Coroutine[Any, Any, None], on_end: Callable[[], None]
 ) -> Iterator[asyncio.Task[None]]:
-    """Runs `reading` as a task inside the block, and calls `on_end` when it ends.
+    """Run `reading` as a task inside the block, and call `on_end` when it ends.
 
     After the block its outcome is dropped: gRPC fails a read if the stream was refused or its caller has gone, and
     asyncio would log that with a traceback.
@@ -72,17 +72,17 @@ class SharedStream:
         on_item: Callable[[ItemT], object],
         on_end: Callable[[], object],
     ) -> None:
-        """Begins to read: `on_item` is called with each item, and then all followers wake up; `on_end` at the end."""
+        """Begin to read: `on_item` is called with each item, and then all followers wake up; `on_end` at the end."""
         self._task = asyncio.create_task(self._read(items, on_item))
         self._task.add_done_callback(lambda _: on_end())
 
     async def stop(self) -> None:
-        """Stops reading."""
+        """Stop reading."""
         if self._task:
             await cancel_until_ended([self._task])
 
     async def wait_for_change(self) -> bool:
-        """Waits for the next item or the end; returns False, at once, if there are no more. Raises what has ended the stream."""
+        """Wait for the next item or the end; returns False, at once, if there are no more. Raises what has ended the stream."""
         if self._failure:
             raise self._failure
         if self._is_over:

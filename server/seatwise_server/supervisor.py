@@ -84,7 +84,7 @@ class SupervisedProcess:
         return self._process.pid if self._process and self._process.code is None else None
 
     async def start_process(self) -> None:
-        """Starts the process, and returns when it is ready. Raises StartFailed if it is not ready in time, or ends before."""
+        """Start the process, and return when it is ready. Raises StartFailed if it is not ready in time, or ends before."""
         label, self._is_stopping = self.plan.label, False
         self.name = f"{socket.gethostname()}-{label}-{secrets.token_hex(4)}"
         process = self._process = await ChildProcess.start(
@@ -109,12 +109,12 @@ class SupervisedProcess:
                 self._on_line(json.loads(line))
 
     def send_line(self, told: object) -> None:
-        """Tells the process something, if there is one."""
+        """Tell the process something, if there is one."""
         if self._process:
             self._process.send_line(told)
 
     async def keep_running(self) -> None:
-        """Starts the process, and again whenever it ends. Runs until cancelled."""
+        """Start the process, and again whenever it ends. Runs until cancelled."""
         await run_repeatedly(self._run_once)
 
     async def _run_once(self) -> None:
@@ -131,12 +131,12 @@ class SupervisedProcess:
             await self._on_end(self.name)
 
     async def restart_process(self) -> None:
-        """Stops the process in order and starts it again. Call it while `keep_running` is not running."""
+        """Stop the process in order and start it again. Call it while `keep_running` is not running."""
         await self.stop_process()
         await self.start_process()
 
     async def stop_process(self, limit_s: float = STOP_LIMIT_S) -> None:
-        """Stops the process in order, or kills it after `limit_s` seconds. Nothing happens if there is none."""
+        """Stop the process in order, or kills it after `limit_s` seconds. Nothing happens if there is none."""
         process, self._is_stopping = (
             self._process,
             True,
@@ -152,7 +152,7 @@ class SupervisedProcess:
 
 
 def _keep_ports(config: Config, facts: Facts) -> Config:
-    """Returns the configuration with the ports that a process has taken: callers find the next one at the same ports."""
+    """Return the configuration with the ports that a process has taken: callers find the next one at the same ports."""
     if not config.roles >= FRONT_ROLES:
         return config
     port, ws_port, http_port = (_port_in(facts[name]) for name in ("address", "ws_address", "http_address"))
@@ -185,7 +185,7 @@ class Supervisor:
         self._keeping: dict[str, asyncio.Task[None]] = {}
 
     async def start_all(self) -> None:
-        """Starts the first process alone, because it may make files for the others; then the others; the last one at the end.
+        """Start the first process alone, because it may make files for the others; then the others; the last one at the end.
 
         Raises StartFailed if one does not start. Call `stop_all` then too.
         """
@@ -204,7 +204,7 @@ class Supervisor:
         self._keeping[process.plan.label] = asyncio.create_task(process.keep_running())
 
     async def restart_all(self) -> None:
-        """Restarts all processes one by one. The matches of a referee go to its siblings at once."""
+        """Restart all processes one by one. The matches of a referee go to its siblings at once."""
         for process in self.processes:
             await cancel_until_ended([self._keeping.pop(process.plan.label)])
             try:
@@ -214,14 +214,14 @@ class Supervisor:
             self._keep(process)
 
     async def stop_all(self) -> None:
-        """Stops all processes one by one. None of them takes over the matches of another: those wait in the store."""
+        """Stop all processes one by one. None of them takes over the matches of another: those wait in the store."""
         await cancel_until_ended(self._keeping.values())
         await self._drain_referees()
         for process in reversed(self.processes):
             await process.stop_process()
 
     async def _drain_referees(self) -> None:
-        """Tells all referees to take no more matches, and waits until their heartbeats say so."""
+        """Tell all referees to take no more matches, and wait until their heartbeats say so."""
         names = {process.name for process in self.processes if process.pid}
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(DRAIN_LIMIT_S):
@@ -234,7 +234,7 @@ class Supervisor:
                     beats = await self._store.processes.read_heartbeats()
 
     async def _release_lease(self, name: str) -> None:
-        """Tells the referees that this process is dead. If the store is away for long, they notice when the lease is over."""
+        """Tell the referees that this process is dead. If the store is away for long, they notice when the lease is over."""
         with suppress(StoreUnavailable):
             await self._store.processes.deregister_process(name, is_dead=True)
 
@@ -245,7 +245,7 @@ class Supervisor:
 def plan_processes(
     config: Config, referees: int, referee_port: int, most_memory: int | None
 ) -> list[ProcessPlan]:
-    """Returns the processes of `serve --referees` in the order of their starts: the referees, then the front.
+    """Return the processes of `serve --referees` in the order of their starts: the referees, then the front.
 
     Args:
         config: The configuration of the whole, with the URL of Redis.
@@ -263,7 +263,7 @@ def plan_processes(
 
 
 def _referee_config(config: Config, number: int, count: int, first: int) -> Config:
-    """Returns the configuration of referee `number`; it has no HTTP port, no health port and no house bots."""
+    """Return the configuration of referee `number`; it has no HTTP port, no health port and no house bots."""
     port = first + number - 1 if first else 0
     ws_port = first + count + number - 1 if first else 0
     return replace(
@@ -276,7 +276,7 @@ def _referee_config(config: Config, number: int, count: int, first: int) -> Conf
 
 
 def count_cores() -> int:
-    """Returns the number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -284,7 +284,7 @@ async def serve_processes(
     plans: Sequence[ProcessPlan], on_ready: Callable[[Facts], None], embedded: EmbeddedRedis | None = None,
     guarding: Callable[[], Awaitable[None]] | None = None,
 ) -> None:  # fmt: skip
-    """Runs these processes until SIGTERM or Ctrl-C, and the guard beside them. SIGHUP restarts all processes, one by one.
+    """Run these processes until SIGTERM or Ctrl-C, and the guard beside them. SIGHUP restarts all processes, one by one.
 
     Raises `StartFailed` if a process does not start, and `RedisKeepsDying`.
     """
@@ -327,7 +327,7 @@ async def _run_until_stopped(supervisor: Supervisor, stop: asyncio.Event, restar
 
 
 async def _start_and_restart(supervisor: Supervisor, restart: asyncio.Event) -> None:
-    """Starts all processes, then restarts them whenever that is asked. Runs until cancelled."""
+    """Start all processes, then restart them whenever that is asked. Runs until cancelled."""
     await supervisor.start_all()
     while True:
         await restart.wait()

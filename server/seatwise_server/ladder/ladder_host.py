@@ -160,7 +160,7 @@ class LadderHost:
             self._publishing[hosted.ladder.name] = asyncio.create_task(self._publish_table(hosted))
 
     async def _add_history_point(self, hosted: HostedLadder, results: int, rows: Sequence[LadderRow]) -> None:
-        """Adds a point if one is due; the store decides, because another process may have hosted the ladder before."""
+        """Add a point if one is due; the store decides, because another process may have hosted the ladder before."""
         now = asyncio.get_running_loop().time()
         if now >= hosted.next_point_at:
             await self._store.ladders.add_history_point(hosted.ladder.name, encode_point(results, rows))

@@ -56,20 +56,20 @@ class AttendanceStream:
         self._writer: asyncio.Task[object] | None = None
 
     def queue_response(self, response: pb.AttendResponse) -> None:
-        """Queues a response. A bot that does not read loses its stream, so that the memory of the lobby is bounded."""
+        """Queue a response. A bot that does not read loses its stream, so that the memory of the lobby is bounded."""
         try:
             self._unread.put_nowait(response)
         except asyncio.QueueFull:
             self.end(Refusal("SLOW_READER", f"{MOST_UNREAD} responses were left unread"))
 
     def confirm_limit(self, pending_seats: int = 0) -> None:
-        """Queues a welcome with the limit, and with the number of seats whose offers follow."""
+        """Queue a welcome with the limit, and with the number of seats whose offers follow."""
         self.pending_seats = pending_seats
         welcome = pb.Welcome(bot=self.bot, max_matches=self.max_matches, pending_seats=pending_seats)
         self.queue_response(pb.AttendResponse(welcome=welcome))
 
     def queue_offer(self, offer: pb.SeatOffer) -> None:
-        """Queues an offer, unless this stream has already told it."""
+        """Queue an offer, unless this stream has already told it."""
         seat = (offer.match, offer.seat)
         if self.told.get(seat, 0) < offer.epoch:
             self.told[seat] = offer.epoch
@@ -92,12 +92,12 @@ class AttendanceStream:
         return self._ending is not None and self._ending.reason != "SLOW_READER"
 
     def close_seat(self, match: str, seat: int) -> None:
-        """Queues the notice that an offered seat is closed."""
+        """Queue the notice that an offered seat is closed."""
         if self.told.pop((match, seat), None) is not None:
             self.queue_response(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
 
     def wait_at(self, queue: str, place: int | None) -> None:
-        """Records the bot's place in the queue, None if it does not wait there; tells the bot if it has changed."""
+        """Record the bot's place in the queue, None if it does not wait there; tells the bot if it has changed."""
         if place is None:
             self.places.pop(queue, None)
         elif self.places.get(queue) != place:
@@ -105,7 +105,7 @@ class AttendanceStream:
             self.queue_response(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
 
     def take_off(self, off: Iterable[pb.TakenOff]) -> None:
-        """Records the queues and ladders that the bot is off; `off` has all of them. Tells the bot about each
+        """Record the queues and ladders that the bot is off; `off` has all of them. Tells the bot about each
         that is new.
         """
         before, self.off = self.off, {each.queue: each for each in off}
@@ -114,7 +114,7 @@ class AttendanceStream:
                 self.queue_response(pb.AttendResponse(taken_off=taken_off))
 
     def end(self, why: Refusal | None) -> None:
-        """Ends the stream after the queued responses were written, or after `REFUSAL_DELIVERY_S`."""
+        """End the stream after the queued responses were written, or after `REFUSAL_DELIVERY_S`."""
         if not self._is_ending:
             self._is_ending, self._ending = True, why
             if self._unread.full():
@@ -127,7 +127,7 @@ class AttendanceStream:
             self._writer.cancel()
 
     async def write_all(self, write: Callable[[pb.AttendResponse], Awaitable[object]]) -> Refusal | None:
-        """Writes queued responses until the stream is to end, and returns the reason for its end. The only
+        """Write queued responses until the stream is to end, and return the reason for its end. The only
         writer of the stream.
         """
         self._writer = asyncio.current_task()
@@ -143,7 +143,7 @@ class AttendanceStream:
 
 
 def first_request_refusal() -> Refusal:
-    """Returns why a stream ends whose first request did not come in time.
+    """Return why a stream ends whose first request did not come in time.
 
     The bot may come again: its request may have been late because this process or the network stood still.
     """

@@ -77,7 +77,7 @@ class Lobby:
         self._news = asyncio.Event()
 
     async def known_queues(self, named: list[str], *, is_guest: bool = False) -> tuple[str, ...]:
-        """Returns the queues and ladders, each once.
+        """Return the queues and ladders, each once.
 
         Raises `Refusal` if one does not exist, if there are too many, or if a guest names one.
         """
@@ -110,7 +110,7 @@ class Lobby:
 
     @asynccontextmanager
     async def attend_lobby(self, attendance: AttendanceStream) -> AsyncIterator[None]:
-        """Keeps the bot present through this stream while the context lasts; replaces an older stream.
+        """Keep the bot present through this stream while the context lasts; replaces an older stream.
 
         Raises `Refusal` SERVER_FULL if too many bots attend here, and REPLACED if a stream that arrived later, here or at another lobby, was quicker.
         """
@@ -143,14 +143,14 @@ class Lobby:
                 await self._leave_shielded(attendance, by_itself)
 
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
-        """Sets how many matches at once the bot takes from now on; 0 drains."""
+        """Set how many matches at once the bot takes from now on; 0 drains."""
         attendance.max_matches = min(check_limit(max_matches), attendance.most_matches)
         if await self._renew_attendance(attendance):
             await self._wait_in_queues(attendance)
             attendance.confirm_limit(await self._count_pending_seats(attendance))
 
     async def _read_owner(self, bot: str) -> tuple[str, int]:
-        """Returns the bot's owner, and its quota of matches of each bot. A bot that an operator has registered has neither."""
+        """Return the bot's owner, and its quota of matches of each bot. A bot that an operator has registered has neither."""
         owner = (await self._store.bots.owners_of([bot]))[bot]
         if not owner.startswith(OWNERS_PREFIX):
             return "", MOST_MATCHES
@@ -179,7 +179,7 @@ class Lobby:
             attendance.wait_at(queue, None if before is None else before + 1)
 
     def _schedule_update(self, attendance: AttendanceStream) -> None:
-        """Schedules a second look at offers that were queued on arrival: they are delivered only when the
+        """Schedule a second look at offers that were queued on arrival: they are delivered only when the
         stream has its writer.
         """
         if attendance.to_note:
@@ -187,14 +187,14 @@ class Lobby:
             self._news.set()
 
     def _note_lost(self, bot: str) -> None:
-        """Counts a fault if many bots are lost at once: more likely a network than each of them."""
+        """Count a fault if many bots are lost at once: more likely a network than each of them."""
         now = asyncio.get_running_loop().time()
         self._lost = {each: at for each, at in self._lost.items() if now - at < LOST_AT_ONCE_S} | {bot: now}
         if len(self._lost) >= max(FEWEST_LOST, len(self._present)):
             COUNTS.count_fault("BOTS_LOST")
 
     async def _leave_shielded(self, attendance: AttendanceStream, by_itself: bool) -> None:
-        """Removes the attendance even if the call is cancelled meanwhile, as gRPC does when a bot disconnects."""
+        """Remove the attendance even if the call is cancelled meanwhile, as gRPC does when a bot disconnects."""
         leaving = asyncio.create_task(self._remove_attendance(attendance, by_itself))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
@@ -213,7 +213,7 @@ class Lobby:
         return Presence(self.name, it.attend_id, it.max_matches, it.queues, it.turn)
 
     async def _renew_attendance(self, attendance: AttendanceStream) -> bool:
-        """Extends the lease; ends the stream if the bot attends at another lobby now."""
+        """Extend the lease; ends the stream if the bot attends at another lobby now."""
         kept = await self._store.attendances.renew_attendance(
             attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
         )
@@ -222,7 +222,7 @@ class Lobby:
         return kept
 
     async def _wait_in_queues(self, attendance: AttendanceStream) -> None:
-        """Enters the bot in each queue in which it may take a seat, and removes it from the others."""
+        """Enter the bot in each queue in which it may take a seat, and remove it from the others."""
         room = await self._room_in_queues(attendance)
         await self._tell_off_queues(attendance, room)
         has_room = {queue for queue, found in room.items() if found.free}
@@ -234,7 +234,7 @@ class Lobby:
         self._pairing.wake_pairing()
 
     async def _room_in_queues(self, attendance: AttendanceStream) -> dict[str, QueueRoom]:
-        """Returns the room in each queue of the bot. Renews a lease that ran out while Redis was away."""
+        """Return the room in each queue of the bot. Renews a lease that ran out while Redis was away."""
         bot, queues = attendance.bot, attendance.queues
         room = await self._store.seats.room_in(bot, queues)
         if any(found.is_absent for found in room):
@@ -243,7 +243,7 @@ class Lobby:
         return dict(zip(queues, room, strict=True))
 
     async def _tell_off_queues(self, attendance: AttendanceStream, room: Mapping[str, QueueRoom]) -> None:
-        """Tells the bot which of its ladders and queues it is off. A bot that is off the queues has no room in them."""
+        """Tell the bot which of its ladders and queues it is off. A bot that is off the queues has no room in them."""
         off: list[pb.TakenOff] = []
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
             ladders = await self._store.ladders.ladders_off(attendance.bot)
@@ -257,7 +257,7 @@ class Lobby:
         attendance.take_off(off)
 
     async def _off_for_owner(self, attendance: AttendanceStream, off: Collection[str]) -> list[pb.TakenOff]:
-        """Returns a message for each queue, except those of `off`, if the bot's owner may begin no match for a longer time.
+        """Return a message for each queue, except those of `off`, if the bot's owner may begin no match for a longer time.
 
         An owner whose bots only play as many matches at once as they may is soon below its limit, so its bots keep their places.
         """
@@ -272,7 +272,7 @@ class Lobby:
     async def _tell_open_seats(
         self, attendance: AttendanceStream, only: Collection[SeatOf] | None = None
     ) -> None:
-        """Offers all open seats, or only those of `only`; closes the seats that were offered and are not open
+        """Offer all open seats, or only those of `only`; closes the seats that were offered and are not open
         any more.
 
         Only one call runs at a time: an older answer of the store would close a seat that a newer one has
@@ -286,7 +286,7 @@ class Lobby:
             attendance.confirm_limit()
 
     async def _count_pending_seats(self, attendance: AttendanceStream) -> int:
-        """Returns how many seats of a bot that drains were not offered through this stream yet; 0 for every other bot.
+        """Return how many seats of a bot that drains were not offered through this stream yet; 0 for every other bot.
 
         A seat is reserved a moment before it is offered. A bot that left in this moment would miss its match.
         """
@@ -307,13 +307,13 @@ class Lobby:
             await self._store.no_shows.note_told(attendance.bot, seats)
 
     async def _read_offers(self, bot: str, only: Collection[SeatOf] | None) -> list[SeatOffer]:
-        """Reads all offers of the bot, or only those of these seats, because a bot may have a thousand seats."""
+        """Read all offers of the bot, or only those of these seats, because a bot may have a thousand seats."""
         if only is None:
             return await self._store.seats.open_offers(bot)
         return await self._store.seats.offers_of(bot, only) if only else []
 
     async def renew_attendances(self) -> None:
-        """Renews all attendances, and finds changes whose notice was lost. Runs until cancelled."""
+        """Renew all attendances, and find changes whose notice was lost. Runs until cancelled."""
         while True:
             await asyncio.sleep(LOBBY_HEARTBEAT_S)
             try:
@@ -329,7 +329,7 @@ class Lobby:
                 await self._tell_places(attendance)
 
     def _written_attendances(self) -> list[AttendanceStream]:
-        """Returns the attendances that the store knows.
+        """Return the attendances that the store knows.
 
         Until an attendance is written, an older one may hold the bot's lease, and the store would report the
         newer one as replaced.
@@ -337,7 +337,7 @@ class Lobby:
         return [attendance for attendance in self._present.values() if attendance.is_written]
 
     async def listen_for_notices(self) -> None:
-        """Listens for changed offers, from all referees, and for bots that attend elsewhere. Runs until cancelled."""
+        """Listen for changed offers, from all referees, and for bots that attend elsewhere. Runs until cancelled."""
         while True:
             try:
                 async for notice in lobby_notices(self._store.client):
@@ -346,7 +346,7 @@ class Lobby:
                 await asyncio.sleep(LOBBY_HEARTBEAT_S)
 
     def _note_notice(self, notice: LobbyNotice) -> None:
-        """Records a notice. It may be late: only the store knows whether the bot attends elsewhere by now."""
+        """Record a notice. It may be late: only the store knows whether the bot attends elsewhere by now."""
         attendance = self._present.get(notice.bot)
         if attendance and attendance.is_written:
             if notice.attend_id not in ("", attendance.attend_id):
@@ -361,7 +361,7 @@ class Lobby:
             await asyncio.gather(self._tell_open_seats(attendance, seats), self._wait_in_queues(attendance))
 
     async def look_after_changed(self) -> None:
-        """Updates the bots that had a notice. Runs until cancelled.
+        """Update the bots that had a notice. Runs until cancelled.
 
         All changes of a bot that arrive during one pass are handled together in the next pass.
         """
@@ -387,7 +387,7 @@ class Lobby:
 def _tell_seats(
     attendance: AttendanceStream, standing: Iterable[SeatOffer], asked: Collection[tuple[str, int]]
 ) -> None:
-    """Offers the seats that were not told yet; closes those asked for that were told and are not open any more."""
+    """Offer the seats that were not told yet; closes those asked for that were told and are not open any more."""
     for each in standing:
         if each.epoch > attendance.told.get((each.match, each.seat), 0):
             attendance.queue_offer(pb.SeatOffer.FromString(each.offer))
@@ -404,7 +404,7 @@ def _replaced(bot: str) -> Refusal:
 
 
 def check_limit(max_matches: int) -> int:
-    """Returns the limit; raises `Refusal` if it is out of range."""
+    """Return the limit; raises `Refusal` if it is out of range."""
     if not 0 <= max_matches <= MOST_MATCHES:
         raise Refusal(
             "INVALID_ARGUMENT",
@@ -415,7 +415,7 @@ def check_limit(max_matches: int) -> int:
 
 
 def _off_ladder(ladder: str, off: LadderExclusion) -> pb.TakenOff:
-    """Returns the message for a ladder that the bot is off until it is reinstated."""
+    """Return the message for a ladder that the bot is off until it is reinstated."""
     taken_off = pb.TakenOff(queue=ladder, reason=off.reason, cause=pb.TakenOff.CAUSE_FORFEITS)
     if off.back_ms:
         taken_off.back_time.FromMilliseconds(off.back_ms)
@@ -423,14 +423,14 @@ def _off_ladder(ladder: str, off: LadderExclusion) -> pb.TakenOff:
 
 
 def _off_queue(queue: str, off: OffQueues) -> pb.TakenOff:
-    """Returns the message for a queue that the bot is off until a certain time."""
+    """Return the message for a queue that the bot is off until a certain time."""
     taken_off = pb.TakenOff(queue=queue, reason=off.reason, cause=pb.TakenOff.CAUSE_NO_SHOWS)
     taken_off.back_time.FromMilliseconds(off.until_ms)
     return taken_off
 
 
 def _off_for_owner(queue: str, room: OwnerRoom) -> pb.TakenOff:
-    """Returns the message for a queue in which the bot is not paired because of its owner's quotas of matches."""
+    """Return the message for a queue in which the bot is not paired because of its owner's quotas of matches."""
     if not room.is_spent:
         reason = "the quota of matches at once of your owner is 0; ask the operator for more"
     elif not room.back_ms:

@@ -76,11 +76,11 @@ class Pairing:
         """The loop time of the next search for unfinished proposals."""
 
     def wake_pairing(self) -> None:
-        """Starts a pass at once, because something has changed."""
+        """Start a pass at once, because something has changed."""
         self._wake.set()
 
     async def run_pairing(self) -> None:
-        """Repeats passes over all queues. Runs until cancelled."""
+        """Repeat passes over all queues. Runs until cancelled."""
         while True:
             self._wake.clear()
             is_more = False
@@ -94,7 +94,7 @@ class Pairing:
                 await self._wait_for_change()
 
     async def _run_pass(self) -> bool:
-        """Makes one pass; returns whether there may be more to do in a queue.
+        """Make one pass; returns whether there may be more to do in a queue.
 
         Created matches and ladders come before each wave of the queues. Otherwise the queues would take all places
         of a bot that waits in them too.
@@ -119,7 +119,7 @@ class Pairing:
             return
 
     async def take_up_unfinished(self) -> None:
-        """Adopts and seats the proposals of lobbies that died. Of several lobbies that find one, only one adopts it."""
+        """Adopt and seat the proposals of lobbies that died. Of several lobbies that find one, only one adopts it."""
         self._unfinished_at = loop_time() + UNFINISHED_S
         for queue in QUEUES.values():
             for left in await self._store.queues.unfinished_proposals(queue.name):
@@ -131,7 +131,7 @@ class Pairing:
                 await self._proposals.seat_created(proposal, await self._read_created(left.match))
 
     async def _pair_queue(self, queue: Queue, count: int, awaited: Collection[str]) -> bool:
-        """Seats as many tables as there are bots for; returns whether the queue is shorter now.
+        """Seat as many tables as there are bots for; returns whether the queue is shorter now.
 
         At the start of the pass `count` bots waited. The `awaited` ones are left there.
         Without enough house bots, a table waits for all its bots without a limit.
@@ -149,7 +149,7 @@ class Pairing:
         return bool(seated) and all(seated)
 
     async def _seat_from_queue(self, queue: Queue, patience_ms: int, awaited: Collection[str]) -> bool:
-        """Returns whether a repeat at once is useful: bots were seated, or have to be left in the queue from now on."""
+        """Return whether a repeat at once is useful: bots were seated, or have to be left in the queue from now on."""
         match, left = new_match_name(), self._quotas.left_in_queues
         proposal = await self._store.queues.propose_first(
             queue.name, queue.seats, patience_ms, match, left.union(awaited)
@@ -159,16 +159,16 @@ class Pairing:
         return await self._seat_proposal(queue, proposal) or self._quotas.left_in_queues != left
 
     async def _seat_proposal(self, queue: Queue, proposal: Proposal) -> bool:
-        """Seats the bots of a proposal, and house bots for free seats, in random order."""
+        """Seat the bots of a proposal, and house bots for free seats, in random order."""
         bots = [entry.name for entry in proposal.entries]
         bots += self._house.get(queue.game, ())[: queue.seats - len(bots)]
         secrets.SystemRandom().shuffle(bots)
         return await self._proposals.seat_proposal(queue.kind, proposal, bots)
 
     async def _pair_created(self, matches: list[str]) -> frozenset[str]:
-        """Seats the created matches that wait, oldest first. Busy or absent bots delay only their own matches.
+        """Seat the created matches that wait, oldest first. Busy or absent bots delay only their own matches.
 
-        Returns the bots that are awaited: see `_awaited_bots`.
+        Return the bots that are awaited: see `_awaited_bots`.
         """
         busy: set[str] = set()
         await self._read_new_created(matches)
@@ -187,7 +187,7 @@ class Pairing:
         )
 
     async def _awaited_bots(self, tables: Sequence[Sequence[str]]) -> frozenset[str]:
-        """Returns the bots of created matches that wait only until a match of one of their bots is over.
+        """Return the bots of created matches that wait only until a match of one of their bots is over.
 
         Queues and ladders leave these bots alone. Otherwise they would take each place as soon as it is free, and the
         bots of such a match might never have a free place at the same time.
@@ -198,14 +198,14 @@ class Pairing:
         return frozenset(bot for bots in seatable for bot in bots)
 
     async def _read_new_created(self, waiting: list[str]) -> None:
-        """Reads each new created match, and forgets the matches that wait no longer."""
+        """Read each new created match, and forget the matches that wait no longer."""
         unknown = [match for match in waiting if match not in self._created]
         found = await gather_limited(self._read_created(match) for match in unknown)
         known = self._created | dict(zip(unknown, found, strict=True))
         self._created = {match: known[match] for match in waiting}
 
     def _choose_wave(self, waiting: Sequence[str], busy: Set[str], most: int) -> tuple[list[str], list[str]]:
-        """Returns the matches that can be seated together, and those that come after them.
+        """Return the matches that can be seated together, and those that come after them.
 
         No two of a wave share a bot. The last free place of a bot goes to its oldest match.
         """
@@ -221,7 +221,7 @@ class Pairing:
         return wave, [*later, *waiting[SIDE_BY_SIDE:]]
 
     async def _seat_created(self, match: str) -> str | None:
-        """Returns the bot that is missing; None if the match was seated, or if another lobby has taken it.
+        """Return the bot that is missing; None if the match was seated, or if another lobby has taken it.
 
         The missing bot is looked for first: releasing seats that were reserved in vain publishes a notice,
         which triggers another pass.
@@ -237,7 +237,7 @@ class Pairing:
         return await self._proposals.seat_created(proposal, created)
 
     async def _read_created(self, match: str) -> CreatedMatch:
-        """Returns the game and the bots of a match, which are read only once; no bots if the match is not known any more."""
+        """Return the game and the bots of a match, which are read only once; no bots if the match is not known any more."""
         if match in self._created:
             return self._created[match]
         setup = await self._seating.setup_of(match)
@@ -259,7 +259,7 @@ class LadderPairing:
         self._rests_until = 0.0
 
     async def pair_ladders(self, awaited: Collection[str]) -> None:
-        """Pairs each ladder once, unless the last pass took so long that other work must go first.
+        """Pair each ladder once, unless the last pass took so long that other work must go first.
 
         The `awaited` bots are left out: a created match waits for them, or their owners may play no more now.
         """
@@ -271,7 +271,7 @@ class LadderPairing:
         self._rests_until = loop_time() + SHARE * busy_s
 
     async def take_up_unfinished(self) -> None:
-        """Adopts and seats the proposals of lobbies that died."""
+        """Adopt and seat the proposals of lobbies that died."""
         for hosted in list(self._ladder_host.hosted.values()):
             name = hosted.ladder.name
             for left in await self._store.queues.unfinished_proposals(name):
@@ -279,7 +279,7 @@ class LadderPairing:
                     await self._seat_proposal(hosted.ladder, proposal)
 
     async def _pair_ladder(self, hosted: HostedLadder, awaited: Collection[str]) -> float:
-        """Pairs one ladder; returns the seconds that choosing its tables took."""
+        """Pair one ladder; returns the seconds that choosing its tables took."""
         began = loop_time()
         waiting = [each for each in await self._read_playable_bots(hosted) if each.name not in awaited]
         ladder = hosted.ladder
@@ -299,7 +299,7 @@ class LadderPairing:
         return took_s
 
     async def _read_playable_bots(self, hosted: HostedLadder) -> list[QueueEntry]:
-        """Returns the bots that wait, without those that may not play now.
+        """Return the bots that wait, without those that may not play now.
 
         Bots that are off the ladder leave the queue. Bots on trial that sit at a table of the ladder are left
         out. The queue is read before the log: a bot that waits is free, so the log already has its last result.
@@ -316,7 +316,7 @@ class LadderPairing:
         return [each for each in waiting if each.name not in off and each.name not in busy]
 
     async def _busy_on_trial(self, hosted: HostedLadder, bots: Sequence[str]) -> set[str]:
-        """Returns the busy bots on trial: bots that have never finished a match, or not their last one, play
+        """Return the busy bots on trial: bots that have never finished a match, or not their last one, play
         one at a time.
 
         So a broken bot does not spoil a hundred matches before that is noticed.
@@ -338,7 +338,7 @@ class LadderPairing:
     def _attending_bots(
         self, hosted: HostedLadder, waiting: Sequence[QueueEntry], at_ms: int
     ) -> list[AttendingBot]:
-        """Returns the bots that wait, and those at tables: the latter count among the opponents that a bot can
+        """Return the bots that wait, and those at tables: the latter count among the opponents that a bot can
         meet again.
         """
         names = {each.name for each in waiting}
@@ -371,7 +371,7 @@ class LadderPairing:
         return AttendingBot(bot, rating, 0.0, owner, form.recent_opponents, form.seat_counts, free_matches=0)
 
     async def _seat_table(self, hosted: HostedLadder, table: Sequence[str]) -> None:
-        """Takes these bots off the queue, if all of them still wait, and seats them in this order."""
+        """Take these bots off the queue, if all of them still wait, and seat them in this order."""
         match = new_match_name()
         proposal = await self._store.queues.take_these(hosted.ladder.name, match, table)
         if proposal and await self._seat_proposal(hosted.ladder, proposal):

@@ -114,12 +114,12 @@ class Capacity:
         self._until = 0.0
 
     async def count_free_tables(self, kind: GameKind) -> int:
-        """Returns the number of tables for games of this kind without a match, less the matches that wait for a referee."""
+        """Return the number of tables for games of this kind without a match, less the matches that wait for a referee."""
         tables = await self.find_tables(kind)
         return tables.count - await self._store.jobs.count_unfinished(tables.kinds)
 
     async def find_tables(self, kind: GameKind) -> Tables:
-        """Returns the tables for games of this kind, used or free."""
+        """Return the tables for games of this kind, used or free."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             beats = await self._store.processes.read_heartbeats()
@@ -130,17 +130,17 @@ class Capacity:
 
 
 def list_living(beats: Sequence[Heartbeat], now_ms: int) -> list[Heartbeat]:
-    """Returns the heartbeats of referees that live; `now_ms` is the time on Redis's clock."""
+    """Return the heartbeats of referees that live; `now_ms` is the time on Redis's clock."""
     return [beat for beat in beats if not beat.has_left and now_ms - beat.beat_ms < REFEREE_SILENT_MS]
 
 
 def kinds_beside(kind: GameKind, referees: Sequence[Heartbeat]) -> Sequence[GameKind]:
-    """Returns the kinds of games whose matches share tables with this kind: all, as soon as one referee plays all."""
+    """Return the kinds of games whose matches share tables with this kind: all, as soon as one referee plays all."""
     return ALL_KINDS if any(len(beat.kinds) > 1 for beat in referees) else [kind]
 
 
 def count_tables(referees: Sequence[Heartbeat], kinds: Sequence[GameKind]) -> int:
-    """Returns the number of tables, used or free, of the referees that play one of these kinds of games."""
+    """Return the number of tables, used or free, of the referees that play one of these kinds of games."""
     return sum(beat.tables + beat.free for beat in referees if set(kinds) & set(beat.kinds))
 
 
@@ -168,14 +168,14 @@ class OwnerQuotas:
         return _union(self._full) | _union(self._spent)
 
     def find_full(self, bots: Collection[str]) -> str | None:
-        """Returns one of these bots whose owner plays as many matches at once as it may; None if there is none."""
+        """Return one of these bots whose owner plays as many matches at once as it may; None if there is none."""
         full = _union(self._full)
         return next((bot for bot in bots if bot in full), None)
 
     async def count_match(
         self, match: str, bots: Sequence[str], until_ms: int, *, counts_day: bool = True
     ) -> str | None:
-        """Counts the match for the owners of these bots; repeatable. Returns a bot whose owner has reached a limit, or None.
+        """Count the match for the owners of these bots; repeatable. Return a bot whose owner has reached a limit, or None.
 
         If there is one, the caller gives the match up and calls `uncount_match`. Without `counts_day` only the limit of matches
         at once applies. Raises ProposalExpired at `until_ms` of Redis's clock or later.
@@ -195,12 +195,12 @@ class OwnerQuotas:
         return next((bot for bot in bots if owners[bot] in at_limit), None)
 
     async def uncount_match(self, match: str, bots: Sequence[str], until_ms: int) -> None:
-        """Takes `count_match` back for a match that nobody will play."""
+        """Take `count_match` back for a match that nobody will play."""
         owners = {owner for owner in (await self._owners_of(bots)).values() if owner}
         await self._store.owner_matches.close_match(match, owners, is_void=True, until_ms=until_ms)
 
     async def find_room(self) -> None:
-        """Forgets the owners that may play one match more by now. Costs nothing where no owner has reached a limit."""
+        """Forget the owners that may play one match more by now. Costs nothing where no owner has reached a limit."""
         owners = sorted(self._full.keys() | self._spent.keys())
         if not owners:
             return
@@ -221,7 +221,7 @@ class OwnerQuotas:
         log.debug("owner_at_limit", why=why.name)
 
     async def _owners_of(self, bots: Sequence[str]) -> dict[str, str]:
-        """Returns the owner of each bot; empty for a bot that no owner has registered."""
+        """Return the owner of each bot; empty for a bot that no owner has registered."""
         found = {bot: owner for bot in bots if (owner := self._owners.get(bot)) is not None}
         unknown = [bot for bot in bots if bot not in found]
         read = await self._store.bots.owners_of(unknown) if unknown else {}
@@ -254,7 +254,7 @@ class Seating:
         time_control: TimeControl,
         competition: str = "",
     ) -> Setup:
-        """Returns the setup of a match with a new seed. Raises `BadOptions` if the game does not have these options."""
+        """Return the setup of a match with a new seed. Raises `BadOptions` if the game does not have these options."""
         rules = GAMES[game]
         return Setup(
             match=match,
@@ -276,7 +276,7 @@ class Seating:
         until_ms: int | None = None,
         since_ms: Mapping[str, int] | None = None,
     ) -> bool:
-        """Writes the match to the store; returns False if it exists already: then its first seed stays.
+        """Write the match to the store; returns False if it exists already: then its first seed stays.
 
         `since_ms` tells since when its bots have waited, in a queue in which no-shows count. Raises
         MatchRetired if the match was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.
@@ -301,7 +301,7 @@ class Seating:
         )
 
     async def missing_bot(self, bots: Sequence[str]) -> str | None:
-        """Returns a bot that has fewer free places than it has seats among these; None if all of them could be seated."""
+        """Return a bot that has fewer free places than it has seats among these; None if all of them could be seated."""
         room = await self._store.seats.free_places(bots)
         found = zip(bots, room, strict=True)
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
@@ -313,7 +313,7 @@ class Seating:
         until_ms: int,
         queued: Collection[str] = (),
     ) -> str | None:
-        """Reserves all seats or none: if a bot is missing, releases the other seats and returns that bot.
+        """Reserve all seats or none: if a bot is missing, releases the other seats and returns that bot.
 
         Seats are reserved in the order of the bots' names, so that of two lobbies that want the same bots one
         succeeds. The `queued` bots come from a queue in which no-shows count.
@@ -335,7 +335,7 @@ class Seating:
         return missing
 
     async def release_seats(self, match: str, until_ms: int) -> None:
-        """Releases the seats that were reserved. A lobby that died may have reserved them in another order of the bots.
+        """Release the seats that were reserved. A lobby that died may have reserved them in another order of the bots.
 
         Raises ProposalExpired at `until_ms` of Redis's clock or later.
         """
@@ -343,7 +343,7 @@ class Seating:
             await self._store.seats.release_all(match, setup.bots, until_ms)
 
     async def _absent_bot(self, bots: Sequence[str]) -> str | None:
-        """Returns one of these bots that is not present. A lobby that died reserved its seat, and the bot has
+        """Return one of these bots that is not present. A lobby that died reserved its seat, and the bot has
         left since.
         """
         if not bots:
@@ -352,7 +352,7 @@ class Seating:
         return next((bot for bot in bots if bot not in present), None)
 
     async def abort_match(self, match: str, why: str = "") -> None:
-        """Marks the match for its next owner, and notifies the present one; without an owner it gets one.
+        """Mark the match for its next owner, and notifies the present one; without an owner it gets one.
         It leaves the queue last: if this process dies before that, another one still gives the match to a
         referee, which aborts it.
         """
@@ -366,7 +366,7 @@ class Seating:
         await self._store.queues.leave_queue(CREATED, match)
 
     async def abort_waiting_for(self, bot: str, why: str) -> list[str]:
-        """Aborts all created matches that wait for this bot; returns their names."""
+        """Abort all created matches that wait for this bot; returns their names."""
         waiting = [each.name for each in await self._store.queues.list_entries(CREATED)]
         waiting += [each.match for each in await self._store.queues.unfinished_proposals(CREATED)]
         setups = await gather_limited(self.setup_of(match) for match in waiting)
@@ -375,7 +375,7 @@ class Seating:
         return found
 
     async def setup_of(self, match: str) -> Setup | None:
-        """Returns the setup with which the match was created; None if the match is not known."""
+        """Return the setup with which the match was created; None if the match is not known."""
         meta = await self._store.matches.get_meta(match)
         if meta is None or "setup" not in meta.fields:
             return None
@@ -402,10 +402,10 @@ class Proposals:
         self._quotas = quotas or OwnerQuotas(store, OwnerLimits())
 
     async def seat_proposal(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
-        """Seats these bots, in this order; if one is missing, the present ones go back to their places in the
+        """Seat these bots, in this order; if one is missing, the present ones go back to their places in the
         queue. So do all of them if the owner of one has reached a limit.
 
-        Returns whether the queue is shorter now; if not, a repeat at once is useless.
+        Return whether the queue is shorter now; if not, a repeat at once is useless.
         """
         try:
             return await self._try_to_seat(kind, proposal, bots)
@@ -433,7 +433,7 @@ class Proposals:
         return True
 
     async def seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
-        """Seats a created match. If a bot is missing, returns it, and the match keeps its place in the queue."""
+        """Seat a created match. If a bot is missing, returns it, and the match keeps its place in the queue."""
         try:
             return await self._seat_created(proposal, created)
         except ProposalExpired:
@@ -457,7 +457,7 @@ class Proposals:
         return None
 
     async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
-        """Puts all bots except the missing one back, if they are present. Returns whether the queue is shorter now."""
+        """Put all bots except the missing one back, if they are present. Return whether the queue is shorter now."""
         if not await self._store.matches.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close_proposal(queue, proposal)
             return False
@@ -469,35 +469,35 @@ class Proposals:
         return len(back) < len(proposal.entries)
 
     async def adopt_proposal(self, queue: str, match: str) -> Proposal | None:
-        """Adopts a proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
+        """Adopt a proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
         proposal = await self._store.queues.adopt_proposal(queue, match, PROPOSAL_ADOPT_MS)
         if proposal and await self.close_if_handed_over(queue, proposal):
             return None
         return proposal
 
     async def close_if_handed_over(self, queue: str, proposal: Proposal) -> bool:
-        """Closes the proposal if its match was handed over: its lobby died before its last step."""
+        """Close the proposal if its match was handed over: its lobby died before its last step."""
         if not await self._seating.is_handed_over(proposal.match):
             return False
         await self._close_proposal(queue, proposal)
         return True
 
     async def _close_proposal(self, queue: str, proposal: Proposal) -> None:
-        """Frees no seat: the seats of a match that was handed over belong to its referee."""
+        """Free no seat: the seats of a match that was handed over belong to its referee."""
         if queue != CREATED:  # there matches wait, not bots
             await self._requeue_bots(queue, [entry.name for entry in proposal.entries])
         await self._store.queues.close_proposal(queue, proposal.match)
         log.info("proposal_closed", match=proposal.match, queue=queue)
 
     async def _requeue_bots(self, queue: str, bots: Sequence[str]) -> None:
-        """Puts bots with free places back into the queue. Their lobby does it too, but only after a notice of the offer."""
+        """Put bots with free places back into the queue. Their lobby does it too, but only after a notice of the offer."""
         room = await self._store.seats.free_places(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
     async def _hand_over(self, proposal: Proposal, game: str) -> bool:
-        """Hands the match to a referee, now that all its seats are reserved.
+        """Hand the match to a referee, now that all its seats are reserved.
 
-        Returns False, and releases the seats, if another lobby has seated a match at the last free table.
+        Return False, and releases the seats, if another lobby has seated a match at the last free table.
         """
         match, until_ms, kind = proposal.match, _until_ms(proposal), kind_of_game(game)
         try:
@@ -508,9 +508,9 @@ class Proposals:
         return True
 
     async def _reserve_seats(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
-        """Writes the match before its seats are reserved, so that no seat belongs to an unknown match.
+        """Write the match before its seats are reserved, so that no seat belongs to an unknown match.
 
-        Returns the bot that is missing, or None. Raises MatchRetired if the match was dropped.
+        Return the bot that is missing, or None. Raises MatchRetired if the match was dropped.
         """
         match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
@@ -525,10 +525,10 @@ class Proposals:
 
 
 def _until_ms(proposal: Proposal) -> int:
-    """Returns the time until which this lobby may seat the proposal, in milliseconds of Redis's clock."""
+    """Return the time until which this lobby may seat the proposal, in milliseconds of Redis's clock."""
     return proposal.taken_ms + PROPOSAL_OWN_MS
 
 
 def loop_time() -> float:
-    """Returns the time of the event loop, in seconds."""
+    """Return the time of the event loop, in seconds."""
     return asyncio.get_running_loop().time()

@@ -50,7 +50,7 @@ class BotClocks:
         """By match, in the order of the seats."""
 
     async def read_clocks(self, bot: str, matches: Sequence[match_pb2.Match]) -> list[dict[str, Any]]:
-        """Returns a line for each seat of the bot in these matches. A match whose record cannot be read now has none."""
+        """Return a line for each seat of the bot in these matches. A match whose record cannot be read now has none."""
         return [
             _clock_line(match, clock)
             for match in matches
@@ -74,7 +74,7 @@ def _read_record(record: str) -> tuple[SeatClock, ...]:
 
 
 def clocks_of(record: Mapping[str, Any]) -> tuple[SeatClock, ...]:
-    """Returns what each seat was charged, by a record that is known to be genuine."""
+    """Return what each seat was charged, by a record that is known to be genuine."""
     charged: list[list[int]] = [[] for _ in record["seats"]]
     timeouts = [0] * len(charged)
     for entry in map(entry_from_json, record["entries"]):
@@ -86,7 +86,7 @@ def clocks_of(record: Mapping[str, Any]) -> tuple[SeatClock, ...]:
 
 
 def _late_seats(entry: Entry) -> list[Seat]:
-    """Returns the seats that ran out of time, by this entry."""
+    """Return the seats that ran out of time, by this entry."""
     match entry:
         case Defaulted(reason=DefaultReason.TIMED_OUT):
             return [each.seat for each in entry.moves if each.charge]
@@ -121,7 +121,7 @@ class BotPageContent:
         self._clocks = BotClocks(calls)
 
     async def make_page(self, _request: Request, values: list[str]) -> bytes:
-        """Returns the page of one bot."""
+        """Return the page of one bot."""
         name = f"bots/{values[0]}/versions/{values[1]}"
         bot = (await self._calls.call("BotService/GetBot", name=name)).bot
         found = await self._calls.call("BotService/ListOpponents", name=name, page_size=LISTED_OPPONENTS)
@@ -141,7 +141,7 @@ class BotPageContent:
 
 
 def recent_form(name: str, matches: Sequence[match_pb2.Match]) -> dict[str, Any]:
-    """Returns how the bot did in these matches, of which those count that show a result."""
+    """Return how the bot did in these matches, of which those count that show a result."""
     played = [
         (match, seat)
         for match in matches

@@ -42,7 +42,7 @@ class GuestPages:
         self._has_other_sockets = has_other_sockets
 
     async def take_seat(self, request: Request, _values: list[str]) -> Response:
-        """Gives the guest a ticket, and sends the browser to its seat. The match is made when the page there connects."""
+        """Give the guest a ticket, and send the browser to its seat. The match is made when the page there connects."""
         check_own_page(request)
         game = (await read_form(request)).get("game", "")
         ticket, token = await self._tickets.new_ticket(peer_of_page(), game)
@@ -53,7 +53,7 @@ class GuestPages:
         )
 
     async def answer(self, request: Request, values: list[str]) -> Response:
-        """Returns the page at which the guest plays; the match's own page when it is over."""
+        """Return the page at which the guest plays; the match's own page when it is over."""
         name = f"matches/{values[0]}"
         token = request.cookies.get(SEAT_COOKIE, "")
         ticket = await self._tickets.read_ticket(token)
@@ -82,12 +82,12 @@ class GuestPages:
         return page_response(request, html, is_private=True, sockets=self._allowed_sockets(lobby))
 
     def _lobby_at(self, request: Request) -> str:
-        """Returns the address of the lobby's WebSocket for this browser."""
+        """Return the address of the lobby's WebSocket for this browser."""
         scheme, _, where = self._sockets.partition("://")
         return f"{scheme}://{_host_name(request)}{where}" if where.startswith(":") else self._sockets
 
     def _allowed_sockets(self, lobby: str) -> tuple[str, ...]:
-        """Returns what the page may connect to: the lobby, and where there are other referees, all ports of its host."""
+        """Return what the page may connect to: the lobby, and where there are other referees, all ports of its host."""
         if not self._has_other_sockets:
             return (lobby,)
         where = urlsplit(lobby)
@@ -96,12 +96,12 @@ class GuestPages:
 
 
 def seat_cookie(url: str, token: str, *, is_secure: bool) -> str:
-    """Returns the Set-Cookie header of a seat: only its own page gets it, and no script or other site reads it."""
+    """Return the Set-Cookie header of a seat: only its own page gets it, and no script or other site reads it."""
     secure = "; Secure" if is_secure else ""
     return f"{SEAT_COOKIE}={token}; Path={url}; Max-Age={GUEST_TOKEN_S}; HttpOnly; SameSite=Strict{secure}"
 
 
 def _host_name(request: Request) -> str:
-    """Returns the host by which the browser reached this server, without its port."""
+    """Return the host by which the browser reached this server, without its port."""
     found = _HOST.fullmatch(request.headers.get("host", ""))
     return found[1] if found else "localhost"

@@ -31,7 +31,7 @@ class HomePage:
         self._guest_games = guest_games() if has_guests else ()
 
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
-        """Returns the page."""
+        """Return the page."""
         live = await self._list_matches(match_pb2.Match.STATE_RUNNING, LIVE_MATCHES)
         return render_page(
             "home.html.j2",
@@ -63,7 +63,7 @@ class HomePage:
 
 
 async def make_rules_page(_request: Request, values: list[str]) -> bytes:
-    """Returns the page of one game. Raises `Refusal` for a game of which no rules are written here."""
+    """Return the page of one game. Raises `Refusal` for a game of which no rules are written here."""
     game = values[0]
     rules = read_rules(game) if game in KITS else ""
     if not rules:

@@ -26,7 +26,7 @@ class LadderPage:
         self._calls = calls
 
     async def make_page(self, request: Request, values: list[str]) -> bytes:
-        """Returns the page of one ladder."""
+        """Return the page of one ladder."""
         name = f"ladders/{values[0]}"
         ladder = (await self._calls.call("LadderService/GetLadder", name=name)).ladder
         page = request.query_params.get("page", "")
@@ -52,7 +52,7 @@ class LadderPage:
         )
 
     async def _draw_history(self, ladder: str, bots: Sequence[str]) -> Markup | None:
-        """Draws how the first bots of the table came to their strengths; nothing while there is only one point."""
+        """Draw how the first bots of the table came to their strengths; nothing while there is only one point."""
         if not bots:
             return None
         history = await self._calls.call(
@@ -68,7 +68,7 @@ class LadderPage:
 
 
 def ladder_verdict(standings: Sequence[ladder_pb2.Standing]) -> str:
-    """Returns in one sentence what the table says, and how sure it is."""
+    """Return in one sentence what the table says, and how sure it is."""
     first = standings[0]
     others = [bot_label(name) for name in first.not_distinguishable_from]
     if first.provisional:
@@ -83,6 +83,6 @@ def _join(names: Sequence[str]) -> str:
 
 
 def draw_strengths(standings: Sequence[Any]) -> Markup:
-    """Draws the strength of each line of the table with its interval."""
+    """Draw the strength of each line of the table with its interval."""
     rows = [Whisker(short_label(line.bot), line.strength, line.low, line.high) for line in standings]
     return draw_whiskers("Strength with its 95 % interval, at every look", rows, "strength", 0.0)

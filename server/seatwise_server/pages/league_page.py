@@ -64,7 +64,7 @@ class LeagueSchedule:
 def plan_league(
     name: str, settings: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
 ) -> LeagueSchedule | None:
-    """Returns the schedule of a league after these results and void matches; None if a page cannot draw it."""
+    """Return the schedule of a league after these results and void matches; None if a page cannot draw it."""
     if len(settings.entrants) > MOST_DRAWN:
         return None
     try:
@@ -83,7 +83,7 @@ def plan_league(
 
 
 def _names_of(league: str, match: str, voids: Collection[str]) -> tuple[str, ...]:
-    """Returns the names of the match's attempts, up to the first that is not void."""
+    """Return the names of the match's attempts, up to the first that is not void."""
     found: list[str] = []
     for attempt in attempt_ids(match):
         names = [match_name_for(request_id_of(league, each)) for each in (attempt, id_without_deal(attempt))]
@@ -134,7 +134,7 @@ class LeaguePage:
         self._turn = asyncio.Lock()
 
     async def make_page(self, _request: Request, values: list[str]) -> bytes:
-        """Returns the page of one league."""
+        """Return the page of one league."""
         name = f"leagues/{values[0]}"
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
         table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
@@ -171,7 +171,7 @@ class LeaguePage:
         )
 
     async def make_matches_page(self, request: Request, values: list[str]) -> bytes:
-        """Returns the matches of two entrants, which the query names."""
+        """Return the matches of two entrants, which the query names."""
         name = f"leagues/{values[0]}"
         bot, opponent = (request.query_params.get(key, "") for key in ("bot", "opponent"))
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
@@ -190,7 +190,7 @@ class LeaguePage:
     async def _work_out_figures(
         self, name: str, settings: League, voids: Mapping[str, Sequence[str] | None], counts: tuple[int, int]
     ) -> LeagueFigures:
-        """Returns the figures. It computes those of one league at a time, and only when there are new results."""
+        """Return the figures. It computes those of one league at a time, and only when there are new results."""
         async with self._turn:
             kept, stage = self._figures.get(name), (*counts, len(voids))
             if kept is None or kept[0] != stage:
@@ -238,7 +238,7 @@ def _figures_of(
 
 
 def schedule_rows(figures: LeagueFigures, live: Sequence[str]) -> dict[str, Any] | None:
-    """Returns what the page says of the schedule: the matches that come next, those that are played now first."""
+    """Return what the page says of the schedule: the matches that come next, those that are played now first."""
     schedule = figures.schedule
     if schedule is None:
         return None
@@ -266,7 +266,7 @@ def is_league_over(figures: LeagueFigures, table: Any) -> bool:
 
 
 def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str], *, is_over: bool) -> str:
-    """Returns in one sentence what the results say, and how sure that is: at every look, until the league is over."""
+    """Return in one sentence what the results say, and how sure that is: at every look, until the league is over."""
     leaders = [line.bot for line in table.standings if line.place == 1] if table.results else []
     rivals = None
     if fit and len(leaders) == 1 and leaders[0] in {strength.bot for strength in fit.strengths}:
@@ -348,7 +348,7 @@ def _cell_of(
 
 
 def _blamed_bots(match: match_pb2.Match) -> Sequence[str] | None:
-    """Returns the bots against which it is held that they missed a void match; None if it was void for another reason."""
+    """Return the bots against which it is held that they missed a void match; None if it was void for another reason."""
     if match.absence_excuse:
         return ()
     return [match.bots[seat] for seat in match.absent_seats] or None

@@ -23,7 +23,7 @@ class MatchListPage:
         self._calls = calls
 
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
-        """Returns the page. Its query has the filters of ListMatches."""
+        """Return the page. Its query has the filters of ListMatches."""
         query = {name: value for name, value in request.query_params.items() if value}
         fields: dict[str, Any] = {name: query[name] for name in MATCH_FILTERS if name in query}
         if query.get("state") in STATE_FILTERS:

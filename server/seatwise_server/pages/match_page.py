@@ -59,9 +59,9 @@ class PositionWriter:
         before: match_service_pb2.WatchMatchResponse | None,
         after: match_service_pb2.WatchMatchResponse,
     ) -> list[Frame]:
-        """Returns the step to the second position, and before it the end of a round if one ended in between.
+        """Return the step to the second position, and before it the end of a round if one ended in between.
 
-        Returns no step where nothing has changed.
+        Return no step where nothing has changed.
         """
         old, new = self._view_of(before) if before else None, self._view_of(after)
         table = self._writer.write_table(new)
@@ -81,7 +81,7 @@ class PositionWriter:
         return [self._frame("live", said, ended, opened), *following]
 
     def draw_position(self, response: match_service_pb2.WatchMatchResponse) -> str:
-        """Returns a position as text."""
+        """Return a position as text."""
         frame = self._frame("live", "", self._writer.write_table(self._view_of(response)))
         return self._writer.draw_text(frame, self._names)
 
@@ -145,15 +145,15 @@ class LiveSteps:
         self._stream = SharedStream()
 
     def start(self, responses: Responses, on_end: Callable[[], object]) -> None:
-        """Begins to read all positions of the match. `on_end` is called at their end."""
+        """Begin to read all positions of the match. `on_end` is called at their end."""
         self._stream.start(responses, self._add_response, on_end)
 
     async def stop(self) -> None:
-        """Stops reading."""
+        """Stop reading."""
         await self._stream.stop()
 
     async def follow_news(self) -> AsyncIterator[bytes]:
-        """Yields the state of the match whenever it changes, and steps: the newest one, then all others as they come.
+        """Yield the state of the match whenever it changes, and steps: the newest one, then all others as they come.
 
         `first` is the number of the first of these steps, from 0. Raises what has ended the reading.
         """
@@ -170,7 +170,7 @@ class LiveSteps:
                 return
 
     async def write_steps(self) -> bytes:
-        """Returns all steps so far as JSON: `{"frames": [...]}`. Waits for the first one. Raises as `follow_news`."""
+        """Return all steps so far as JSON: `{"frames": [...]}`. Waits for the first one. Raises as `follow_news`."""
         while not self._steps and await self._stream.wait_for_change():
             pass
         if self._written[0] != len(self._steps) or not self._steps:
@@ -208,12 +208,12 @@ class LiveFrames:
         self._quota = Places(PAGE_SPECTATORS)
 
     async def answer(self, request: Request, values: list[str]) -> Response:
-        """Returns the stream, which is refused where `WatchMatch` is refused."""
+        """Return the stream, which is refused where `WatchMatch` is refused."""
         note_peer(request)
         return self._streams.response_of(request, self._follow_news(f"matches/{values[0]}"))
 
     async def answer_steps(self, request: Request, values: list[str]) -> Response:
-        """Returns the steps so far; none if spectators are shown none yet. Refused as the stream."""
+        """Return the steps so far; none if spectators are shown none yet. Refused as the stream."""
         note_peer(request)
         written = b'{"frames":[]}'
         async with self._steps_of(f"matches/{values[0]}") as steps:
@@ -224,7 +224,7 @@ class LiveFrames:
         return Response(written, headers=headers, media_type=JSON_TYPE)
 
     async def describe_position(self, name: str) -> str:
-        """Returns the newest position that spectators may see as text; empty if there is none, or none comes soon."""
+        """Return the newest position that spectators may see as text; empty if there is none, or none comes soon."""
         with suppress(Refusal, TimeoutError):
             async with asyncio.timeout(POSITION_S):
                 return await self._read_position(name)
@@ -299,7 +299,7 @@ class MatchPage:
         self._kept: LRUCache[str, KeptReplay] = LRUCache(KEPT_REPLAYS)
 
     async def make_page(self, request: Request, values: list[str]) -> bytes:
-        """Returns the page of one match."""
+        """Return the page of one match."""
         name = f"matches/{values[0]}"
         match = (await self._calls.call("MatchService/GetMatch", name=name)).match
         is_hosted = is_hosted_game(match.game)
@@ -320,11 +320,11 @@ class MatchPage:
         )
 
     async def _find_position(self, match: match_pb2.Match) -> str:
-        """Returns the position of a live match as text; empty if spectators may see none."""
+        """Return the position of a live match as text; empty if spectators may see none."""
         return "" if match.deal_set.name else await self._live.describe_position(match.name)
 
     async def answer_frames(self, request: Request, values: list[str]) -> Response:
-        """Returns the steps of a finished match as JSON. They never change."""
+        """Return the steps of a finished match as JSON. They never change."""
         note_peer(request)
         kept = await self._find_replay(f"matches/{values[0]}")
         cache_control = f"public, {FOREVER}"
@@ -334,7 +334,7 @@ class MatchPage:
         return Response(kept.json, headers=headers, media_type=JSON_TYPE)
 
     async def _find_replay(self, name: str) -> KeptReplay:
-        """Returns the replay. Raises `Refusal` where the record cannot be read yet."""
+        """Return the replay. Raises `Refusal` where the record cannot be read yet."""
         kept = self._kept.get(name)
         if kept is None:
             match = (await self._calls.call("MatchService/GetMatch", name=name)).match
@@ -353,13 +353,13 @@ def _make_replay(record: str) -> KeptReplay:
 
 
 def _viewer_match(match: match_pb2.Match) -> str:
-    """Returns what the viewer must know of a match before its first position, as JSON."""
+    """Return what the viewer must know of a match before its first position, as JSON."""
     known = {"match": match.name, "game": last_part(match.game), "bots": list(match.bots)}
     return json.dumps(known | {"names": list(short_names(tuple(match.bots)))})
 
 
 def _seat_lines(match: match_pb2.Match, kept: KeptReplay | None) -> list[dict[str, Any]]:
-    """Returns a line for each seat: its bot, its result, and how long it thought."""
+    """Return a line for each seat: its bot, its result, and how long it thought."""
     times = kept.replay.frames[-1].times if kept and kept.replay.frames else ()
     lines = []
     for seat, bot in enumerate(match.bots):

@@ -54,7 +54,7 @@ class OperatorSessions:
         """By the digest of the cookie's value, in the order of their beginning."""
 
     def begin_session(self, token: str) -> str:
-        """Begins a session, and returns the value of its cookie."""
+        """Begin a session, and return the value of its cookie."""
         self._drop_ended()
         if len(self._sessions) >= MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
@@ -63,12 +63,12 @@ class OperatorSessions:
         return value
 
     def find_session(self, value: str | None) -> OperatorSession | None:
-        """Returns the session of a cookie's value; None if it has none, or it has ended."""
+        """Return the session of a cookie's value; None if it has none, or it has ended."""
         self._drop_ended()
         return self._sessions.get(_digest(value)) if value else None
 
     def end_session(self, value: str | None) -> None:
-        """Ends the session of a cookie's value, if it has one."""
+        """End the session of a cookie's value, if it has one."""
         if value:
             self._sessions.pop(_digest(value), None)
 
@@ -78,7 +78,7 @@ class OperatorSessions:
 
 
 def session_cookie(value: str, *, is_secure: bool) -> str:
-    """Returns the Set-Cookie header of a session. No script reads the cookie, and no other site makes a browser send it."""
+    """Return the Set-Cookie header of a session. No script reads the cookie, and no other site makes a browser send it."""
     secure = "; Secure" if is_secure else ""
     age = SESSION_S if value else 0
     return f"{COOKIE}={value}; Path={OPERATORS}; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
@@ -109,7 +109,7 @@ class OperatorPages:
         self._tries = TokenBuckets(LOGINS_PER_MINUTE / 60, LOGINS_PER_MINUTE, time.monotonic)
 
     async def answer(self, request: Request, _values: list[str]) -> Response:
-        """Returns the page of operators, or the form to log in."""
+        """Return the page of operators, or the form to log in."""
         session = self._sessions.find_session(request.cookies.get(COOKIE))
         if session is None:
             return _login_page(request)
@@ -122,7 +122,7 @@ class OperatorPages:
             return _login_page(request, str(refusal))
 
     async def log_in(self, request: Request, _values: list[str]) -> Response:
-        """Begins a session if the token may read what only operators may. Raises `Refusal` after too many tries."""
+        """Begin a session if the token may read what only operators may. Raises `Refusal` after too many tries."""
         check_own_page(request)
         if not is_private_connection(request):
             return _login_page(request)
@@ -136,7 +136,7 @@ class OperatorPages:
         return _go_to_operators(session_cookie(value, is_secure=request.url.scheme == "https"))
 
     def _check_rate(self, network: str) -> None:
-        """Counts a try, whether its token is right or wrong. Raises `Refusal` if this network has made too many."""
+        """Count a try, whether its token is right or wrong. Raises `Refusal` if this network has made too many."""
         wait_s = math.ceil(self._tries.measure_wait(network, 1))
         if wait_s > 0:
             raise Refusal(
@@ -147,7 +147,7 @@ class OperatorPages:
         self._tries.take_units(network, 1)
 
     async def log_out(self, request: Request, _values: list[str]) -> Response:
-        """Ends the session."""
+        """End the session."""
         check_own_page(request)
         self._sessions.end_session(request.cookies.get(COOKIE))
         return _go_to_operators(session_cookie("", is_secure=request.url.scheme == "https"))
@@ -199,7 +199,7 @@ def _login_page(request: Request, refusal: str = "") -> Response:
 
 
 def _go_to_operators(cookie: str) -> Response:
-    """Returns 303, so that loading the page again does not send the form again."""
+    """Return 303, so that loading the page again does not send the form again."""
     return Response(
         status_code=303,
         headers={"location": OPERATORS, "set-cookie": cookie, "cache-control": "no-store"},

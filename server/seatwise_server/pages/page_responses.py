@@ -45,7 +45,7 @@ class PageCalls:
         self._authenticator = authenticator
 
     async def call(self, method: str, token: str | None = None, **fields: Any) -> Any:
-        """Calls a method, such as MatchService/GetMatch, and returns its response. Without a token anybody may see it.
+        """Call a method, such as MatchService/GetMatch, and return its response. Without a token anybody may see it.
 
         Raises `Refusal` as the operation does, or if the token does not give the right, or if the caller reads too much.
         """
@@ -53,16 +53,16 @@ class PageCalls:
         return await operation.handle(caller, request)
 
     async def admit(self, method: str, **fields: Any) -> None:
-        """Raises `Refusal` where anybody who called this method now would be refused before it began."""
+        """Raise `Refusal` where anybody who called this method now would be refused before it began."""
         await self._prepare_call(method, None, fields)
 
     async def open_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
-        """Calls a method that streams, as anybody may, and returns its responses."""
+        """Call a method that streams, as anybody may, and return its responses."""
         await self.admit(method, **fields)
         return await self.open_shared_stream(method, **fields)
 
     async def open_shared_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
-        """Calls a method that streams, for several people who have been admitted each."""
+        """Call a method that streams, for several people who have been admitted each."""
         operation, caller, request = await self._find_call(method, None, fields)
         responses: AsyncGenerator[Any, None] = operation.handle(caller, request)
         return responses
@@ -86,7 +86,7 @@ _peer: ContextVar[str] = ContextVar("peer of a page", default="")
 
 
 def peer_of_page() -> str:
-    """Returns the address of the caller of the page that is made now, as host:port."""
+    """Return the address of the caller of the page that is made now, as host:port."""
     return _peer.get()
 
 
@@ -96,7 +96,7 @@ def note_peer(request: Request) -> None:
 
 
 def address_of(request: Request) -> str:
-    """Returns the address at which the browser reached this server, such as https://example.org; empty if it names none."""
+    """Return the address at which the browser reached this server, such as https://example.org; empty if it names none."""
     host = request.headers.get("host", "")
     is_plain = host.isascii() and all(each.isalnum() or each in "-.:[]_" for each in host)
     return f"{request.url.scheme}://{host}" if host and is_plain else ""
@@ -159,51 +159,51 @@ _ENDINGS: Final = {
 
 
 def kind_words(kind: int) -> str:
-    """Returns how a bot finds its moves, in words; empty where nobody has said it, and for a kind that this version does not know."""
+    """Return how a bot finds its moves, in words; empty where nobody has said it, and for a kind that this version does not know."""
     return _KIND_WORDS.get(kind, "")
 
 
 def bot_label(name: str) -> str:
-    """Returns how a page calls a bot: "alice", or "alice 2" for a version that is not the first."""
+    """Return how a page calls a bot: "alice", or "alice 2" for a version that is not the first."""
     _, bot, _, version = name.split("/")
     return bot if version == "1" else f"{bot} {version}"
 
 
 def short_label(name: str) -> str:
-    """Returns the label of a bot, cut to the room that a figure has for it."""
+    """Return the label of a bot, cut to the room that a figure has for it."""
     label = bot_label(name)
     return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
 
 
 def page_link(name: str) -> str:
-    """Returns the URL of a resource's page."""
+    """Return the URL of a resource's page."""
     return "/" + quote(name)
 
 
 def last_part(name: str) -> str:
-    """Returns the id of a resource: "main" of ladders/main."""
+    """Return the id of a resource: "main" of ladders/main."""
     return name.rpartition("/")[2]
 
 
 def game_title(name: str) -> str:
-    """Returns the title of a game: "UGO!" of games/ugo."""
+    """Return the title of a game: "UGO!" of games/ugo."""
     kit = KITS.get(last_part(name))
     return kit.title if kit else last_part(name)
 
 
 def state_words(state: match_pb2.Match.State) -> str:
-    """Returns the state of a match in words."""
+    """Return the state of a match in words."""
     return _STATE_WORDS.get(state, "unknown")
 
 
 def ending_words(ending: int | str) -> str:
-    """Returns in words how a seat came to the end."""
+    """Return in words how a seat came to the end."""
     name = ending if isinstance(ending, str) else match_pb2.Ending.Name(match_pb2.Ending.ValueType(ending))
     return _ENDINGS.get(name.removeprefix("ENDING_"), "unknown")
 
 
 def show_time(time: Timestamp) -> Markup:
-    """Returns a point in time, in UTC, for people and for programs."""
+    """Return a point in time, in UTC, for people and for programs."""
     told = time.ToDatetime()
     return Markup('<time datetime="{}">{}</time>').format(
         told.strftime("%Y-%m-%dT%H:%M:%SZ"), told.strftime("%Y-%m-%d %H:%M UTC")
@@ -211,7 +211,7 @@ def show_time(time: Timestamp) -> Markup:
 
 
 def show_span(milliseconds: float) -> str:
-    """Returns a span of time with the unit that suits it."""
+    """Return a span of time with the unit that suits it."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s" if milliseconds < 60_000 else f"{milliseconds / 60_000:.1f} min"
@@ -266,7 +266,7 @@ MakePage: TypeAlias = Callable[[Request, list[str]], Awaitable[bytes]]
 
 @cache
 def page_templates() -> Environment:
-    """Returns the templates of all pages. They escape every value."""
+    """Return the templates of all pages. They escape every value."""
     environment = Environment(
         loader=PackageLoader("seatwise_server.pages"),
         autoescape=True,
@@ -280,14 +280,14 @@ def page_templates() -> Environment:
 
 
 def render_page(template: str, **values: Any) -> bytes:
-    """Returns the HTML of a page."""
+    """Return the HTML of a page."""
     return page_templates().get_template(template).render(**values).encode()
 
 
 def page_response(
     request: Request, html: bytes, *, is_private: bool = False, sockets: Sequence[str] = ()
 ) -> Response:
-    """Returns the page, or 304 if the caller has this version already. A private page is kept by nobody.
+    """Return the page, or 304 if the caller has this version already. A private page is kept by nobody.
 
     A private page may connect to `sockets`, such as ws://example.org:50053, too.
     """
@@ -304,7 +304,7 @@ def page_response(
 
 
 def public_endpoint(make_page: MakePage) -> Endpoint:
-    """Returns the endpoint of a page that all see alike, but for links to files that others could exchange on the way. All who ask within `SHARED_PAGE_S` are sent the same."""
+    """Return the endpoint of a page that all see alike, but for links to files that others could exchange on the way. All who ask within `SHARED_PAGE_S` are sent the same."""
     kept: TTLCache[tuple[str, bool], bytes] = TTLCache(KEPT_PAGES, SHARED_PAGE_S)
 
     async def answer_public(request: Request, values: list[str]) -> Response:
@@ -318,7 +318,7 @@ def public_endpoint(make_page: MakePage) -> Endpoint:
 
 
 def page_endpoint(endpoint: Endpoint) -> Endpoint:
-    """Returns the endpoint with its refusals as pages instead of JSON."""
+    """Return the endpoint with its refusals as pages instead of JSON."""
 
     async def answer_page(request: Request, values: list[str]) -> Response:
         note_peer(request)
@@ -345,7 +345,7 @@ LARGEST_FORM = 4096
 
 
 def check_own_page(request: Request) -> None:
-    """Raises `Refusal` if another site's page has sent the form."""
+    """Raise `Refusal` if another site's page has sent the form."""
     origin = request.headers.get("origin", "")
     site = request.headers.get("sec-fetch-site", "same-origin")
     if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":
@@ -353,7 +353,7 @@ def check_own_page(request: Request) -> None:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Returns the first value of each field. Raises `HttpRefusal` if the form is too large."""
+    """Return the first value of each field. Raises `HttpRefusal` if the form is too large."""
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -36,7 +36,7 @@ def add_pages(
     settings: HttpSettings,
     store: Store,
 ) -> None:
-    """Adds the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
+    """Add the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
     calls = PageCalls(operations, authenticator)
     leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready, partial(read_queue_depths, store))
     live, downloads = LiveFrames(calls, streams), Downloads(settings)

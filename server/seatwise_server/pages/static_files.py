@@ -24,7 +24,7 @@ STATIC_FOLDERS = (("seatwise_server.pages", "static"), ("seatwise.replay", "view
 
 @cache
 def static_contents() -> dict[str, bytes]:
-    """Returns the content of every file by its name."""
+    """Return the content of every file by its name."""
     return {
         each.name: each.read_bytes()
         for package, folder in STATIC_FOLDERS
@@ -35,18 +35,18 @@ def static_contents() -> dict[str, bytes]:
 
 @cache
 def static_version() -> str:
-    """Returns a text that changes when one of the files does. It is in every URL, because scripts import one another."""
+    """Return a text that changes when one of the files does. It is in every URL, because scripts import one another."""
     return text_digest(b"".join(name.encode() + body for name, body in sorted(static_contents().items())))
 
 
 def static_url(name: str) -> str:
-    """Returns the URL of a file. Raises KeyError if there is none of this name."""
+    """Return the URL of a file. Raises KeyError if there is none of this name."""
     _ = static_contents()[name]
     return f"/static/{static_version()}/{name}"
 
 
 async def answer_static(_request: Request, values: list[str]) -> Response:
-    """Serves a file. Its URL belongs to this content, so that caches keep it for ever."""
+    """Serve a file. Its URL belongs to this content, so that caches keep it for ever."""
     version, name = values
     body = static_contents().get(name)
     if body is None or version != static_version():
@@ -100,7 +100,7 @@ class Downloads:
         return self.settings.install or INSTALL
 
     async def answer(self, _request: Request, values: list[str]) -> Response:
-        """Serves one of the files. Raises `Refusal` for any other name."""
+        """Serve one of the files. Raises `Refusal` for any other name."""
         [name] = values
         headers = {"cache-control": f"public, {ASK_AGAIN}", "cross-origin-resource-policy": "same-origin"}
         if self.wheel and name == Path(self.settings.wheel).name:

@@ -54,13 +54,13 @@ class LeastRecent:
         self._began_at: float | None = None
 
     def note_value(self, value: float, now: float) -> bool:
-        """Notes a value at `now`, in seconds. Returns whether it is less than all that are known."""
+        """Note a value at `now`, in seconds. Return whether it is less than all that are known."""
         least = self.least_value(now)
         self._value = value if self._value is None else min(self._value, value)
         return least is None or value < least
 
     def least_value(self, now: float) -> float | None:
-        """Returns the least value at `now`; None if none is known."""
+        """Return the least value at `now`; None if none is known."""
         self._start_next_span(now)
         known = [value for value in (self._value, self._before) if value is not None]
         return min(known, default=None)
@@ -107,14 +107,14 @@ class BotDistance:
         self._answers = QuickAnswers()
 
     def note_kernel(self, round_trip_ms: float, now: float) -> bool:
-        """Notes the least round trip of a connection of the bot, as the kernel knows it. `now` is in seconds.
+        """Note the least round trip of a connection of the bot, as the kernel knows it. `now` is in seconds.
 
-        Returns whether the bot is nearer than was known.
+        Return whether the bot is nearer than was known.
         """
         return self._kernel.note_value(round_trip_ms, now)
 
     def note_pong(self, round_trip_ms: float, now: float) -> bool:
-        """Notes how long a pong took. `now` is in seconds. Returns whether the bot is nearer than was known."""
+        """Note how long a pong took. `now` is in seconds. Return whether the bot is nearer than was known."""
         return self._pongs.note_value(round_trip_ms, now)
 
     def note_answer(self, ms: int) -> None:
@@ -122,12 +122,12 @@ class BotDistance:
         self._answers.note_answer(ms)
 
     def proven_ms(self, now: float) -> int | None:
-        """Returns the allowance by the kernel's measurements, in whole ms; None as long as there are none."""
+        """Return the allowance by the kernel's measurements, in whole ms; None as long as there are none."""
         least_ms = self._kernel.least_value(now)
         return None if least_ms is None else self._bounded_ms(least_ms + HANDLING_MS)
 
     def unproven_ms(self, now: float) -> int | None:
-        """Returns the allowance by pongs alone, in whole ms; None as long as there are none."""
+        """Return the allowance by pongs alone, in whole ms; None as long as there are none."""
         least_ms = self._pongs.least_value(now)
         if least_ms is None:
             return None
@@ -147,12 +147,12 @@ class DistanceMeter:
         self._read_kernel = read_kernel
 
     def measure_kernel(self, now: float) -> bool:
-        """Asks the kernel at `now`, in seconds. Returns whether the bot is nearer than was known."""
+        """Ask the kernel at `now`, in seconds. Return whether the bot is nearer than was known."""
         round_trip_ms = self._read_kernel() if self._read_kernel else None
         return round_trip_ms is not None and self._distance.note_kernel(round_trip_ms, now)
 
     def note_pong(self, round_trip_ms: float, now: float) -> bool:
-        """Notes how long a pong took. Returns whether the bot is nearer than was known."""
+        """Note how long a pong took. Return whether the bot is nearer than was known."""
         return self._distance.note_pong(round_trip_ms, now) and self._read_kernel is None
 
     def note_answer(self, ms: int) -> None:
@@ -160,7 +160,7 @@ class DistanceMeter:
         self._distance.note_answer(ms)
 
     def allowance_ms(self, now: float, *, needs_proof: bool) -> int | None:
-        """Returns what is taken off a charge in ms; None if nothing was measured yet.
+        """Return what is taken off a charge in ms; None if nothing was measured yet.
 
         With `needs_proof` only the kernel's word counts. The handling of messages needs no proof: all bots have it.
         """
@@ -181,13 +181,13 @@ class DistanceMeters:
         self._distances: LRUCache[tuple[str, str], BotDistance] = LRUCache(MOST_DISTANCES)
 
     def meter_for(self, bot: str, address: str, read_kernel: ReadKernel | None) -> DistanceMeter:
-        """Returns the meter of a new stream of a bot; `address` is its IP address, as the transport sees it."""
+        """Return the meter of a new stream of a bot; `address` is its IP address, as the transport sees it."""
         distance = self._distances.setdefault((bot, place_of(address)), BotDistance())
         return DistanceMeter(distance, None if self._proxies.has_address(address) else read_kernel)
 
 
 def place_of(address: str) -> str:
-    """Returns the address, or its network for IPv6; the text itself if it is no address."""
+    """Return the address, or its network for IPv6; the text itself if it is no address."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -46,7 +46,7 @@ class MatchEnd:
 
 
 def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
-    """Returns the end of a match whose journal is complete.
+    """Return the end of a match whose journal is complete.
 
     For a match that was voided because its journal cannot be read, only the last entry is read.
     """
@@ -64,7 +64,7 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
 
 
 def logged_result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
-    """Returns the result of a finished match as it is logged; its place in the log is not known yet."""
+    """Return the result of a finished match as it is logged; its place in the log is not known yet."""
     deal = setup.deal_set.name if setup.deal_set else ""
     return decode_logged_result(end.result, match=setup.match, bots=setup.bots, deal=deal)
 
@@ -78,7 +78,7 @@ class Delivery:
     """For how many seconds a record is kept."""
 
     async def end_for(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
-        """Returns the end of a match without a table here, None if it is not over. Raises NotYourSeat if the
+        """Return the end of a match without a table here, None if it is not over. Raises NotYourSeat if the
         seat is not the bot's.
         """
         meta = await self.store.matches.get_meta(match)
@@ -98,7 +98,7 @@ class Delivery:
         end: MatchEnd,
         on_stored: Callable[[], None] | None = None,
     ) -> bool:
-        """Stores the record and frees the bots; returns False if the match belongs to another owner now.
+        """Store the record and free the bots; returns False if the match belongs to another owner now.
 
         `on_stored` is called as soon as anyone can read the record.
         """
@@ -122,7 +122,7 @@ class Delivery:
             await self._note_absence_on_ladder(setup, end.message.absent_seats)
 
     async def _note_absence_on_ladder(self, setup: Setup, seats: Sequence[int]) -> None:
-        """Leaves out the bots that no lobby told of their seats in time: that they are absent is our fault."""
+        """Leave out the bots that no lobby told of their seats in time: that they are absent is our fault."""
         absent = [(setup.bots[seat], seat) for seat in seats]
         knew = await self.store.no_shows.read_who_knew(setup.match, absent)
         noted = [bot for (bot, _), bot_knew in zip(absent, knew, strict=True) if bot_knew]
@@ -130,7 +130,7 @@ class Delivery:
             await self.store.ladders.note_absence(setup.competition, setup.match, noted)
 
     async def conclude_delivery(self, setup: Setup) -> None:
-        """Repeats the last steps for a match whose owner died after it had stored the record."""
+        """Repeat the last steps for a match whose owner died after it had stored the record."""
         meta = await self.store.matches.get_meta(setup.match)
         if meta and "result" in meta.fields:
             await self._conclude_match(setup, pb.MatchEnded.FromString(meta.fields["result"]))
@@ -138,7 +138,7 @@ class Delivery:
             await self.store.seats.release_all(setup.match, setup.bots)
 
     async def _conclude_match(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """Does what follows the storing of the record; each step may be repeated. The last ones free the bots
+        """Do what follows the storing of the record; each step may be repeated. The last ones free the bots
         for other matches.
 
         If the match was void because other bots were absent, the bots that sat down get their places in the
@@ -151,7 +151,7 @@ class Delivery:
             await requeue_partners(self.store, setup, end.absent_seats)
 
     async def _note_void(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """Notes a void match for a league, which plays it again."""
+        """Note a void match for a league, which plays it again."""
         if not setup.competition.startswith(LADDER_PREFIX):
             absent = [setup.bots[seat] for seat in end.absent_seats]
             blamed = [] if end.absence_excuse else absent or None
@@ -172,13 +172,13 @@ def _ended_match(setup: Setup, end: pb.MatchEnded, keep_s: int) -> EndedMatch:
 
 
 def encode_ending(ending: Ending) -> match_pb2.Ending:
-    """Returns the number of an ending in the protocol."""
+    """Return the number of an ending in the protocol."""
     number: match_pb2.Ending = _ENDING_NUMBERS[ending]
     return number
 
 
 def encode_result(finished: Finished, chain: bytes = b"") -> match_pb2.Result:
-    """Returns the result that the journal's last entry holds; `chain` is the last link of the record's chain."""
+    """Return the result that the journal's last entry holds; `chain` is the last link of the record's chain."""
     outcome = cast("dict[str, Any]", finished.outcome)
     return match_pb2.Result(
         points=outcome["points"],
@@ -193,7 +193,7 @@ def encode_result(finished: Finished, chain: bytes = b"") -> match_pb2.Result:
 def encode_match_ended(
     end: Finished | Voided, seed: bytes, chain: bytes = b""
 ) -> play_service_pb2.MatchEnded:
-    """Returns the message that every seat gets at the end. Leave `seed` empty while a set of duplicate deals runs."""
+    """Return the message that every seat gets at the end. Leave `seed` empty while a set of duplicate deals runs."""
     if isinstance(end, Voided):
         return play_service_pb2.MatchEnded(void_reason=end.reason, seed=seed)
     return play_service_pb2.MatchEnded(result=encode_result(end, chain), seed=seed)

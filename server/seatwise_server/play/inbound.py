@@ -55,7 +55,7 @@ class InboundItems:
     def dispatch_item(
         self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float, fault: str = ""
     ) -> None:
-        """Handles one item that arrived at `at`. A bad item is rejected, and does not affect other bots or matches.
+        """Handle one item that arrived at `at`. A bad item is rejected, and does not affect other bots or matches.
 
         `fault` says why the item is None, where its reader knows.
         """
@@ -120,7 +120,7 @@ class InboundItems:
             table.submit_move(item.seat, asked.prompt, asked.request_id, move, at)
 
     def _look_up_match(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
-        """Looks up a match that has no table here: only the store knows whether it is over, elsewhere, or
+        """Look up a match that has no table here: only the store knows whether it is over, elsewhere, or
         without an owner.
         """
         if stream.lookups >= MOST_LOOKUPS:
@@ -162,7 +162,7 @@ class NotYourSeat(ValueError):
 
 
 def _decode_answer(asked: pb.SubmitMove, game: str) -> Any:
-    """Returns the move, or the mixed move if there are choices."""
+    """Return the move, or the mixed move if there are choices."""
     if not asked.choices:
         return _decode_move(asked, game)
     if asked.WhichOneof("move") is not None:
@@ -213,7 +213,7 @@ def _reject_item(stream: PlayStream, item: pb.PlayRequestItem, reason: str, mess
 
 
 def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
-    """Yields the items of a message in their order, and `None` for each that cannot be read: it does not affect the others."""
+    """Yield the items of a message in their order, and `None` for each that cannot be read: it does not affect the others."""
     try:
         yield from pb.PlayRequest.FromString(raw).items
     except DecodeError:
@@ -221,7 +221,7 @@ def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
 
 
 def _read_one_by_one(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
-    """Reads the outermost fields one by one. After a field that cannot be read, the rest of the message is lost."""
+    """Read the outermost fields one by one. After a field that cannot be read, the rest of the message is lost."""
     rest = memoryview(raw)
     while rest:
         try:

@@ -75,14 +75,14 @@ class Lease:
         self._until = max(self._until, sent + self._certain_s)
 
     def give_up(self) -> None:
-        """Gives the lease up, because others may now take the matches: nothing is sent any more."""
+        """Give the lease up, because others may now take the matches: nothing is sent any more."""
         if self.holds():
             self._holds = False
             self.lapses += 1
             self.silent_since = self._clock()
 
     def renew_lease(self) -> bool:
-        """Restores the lease after all fences were confirmed; returns False if it has expired again meanwhile."""
+        """Restore the lease after all fences were confirmed; returns False if it has expired again meanwhile."""
         self._holds = self._clock() < self._until
         return self._holds
 
@@ -99,24 +99,24 @@ class MatchOwnership:
         """Outages of the store up to this time were already taken off all charges."""
 
     def owned_matches(self) -> dict[str, int]:
-        """Returns the matches that are open here, with their epochs."""
+        """Return the matches that are open here, with their epochs."""
         return {name: table.epoch for name, table in self._tables.items()}
 
     def lose_match(self, match: str, answer: AppendResult) -> None:
-        """Gives up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it."""
+        """Give up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it."""
         table = self._tables[match]
         if not table.is_closed:
             table.lose_ownership(answer)
 
     def on_lease_regained(self) -> None:
-        """Writes what waits. The time in which this referee was silent is charged to no bot."""
+        """Write what waits. The time in which this referee was silent is charged to no bot."""
         now = self._loop.time()
         silent_s = self._lease.now - self._lease.silent_since
         self.on_store_back(min(silent_s, now - self._resumed_at))
         self._streams.wake_writers()
 
     def on_store_back(self, gap_s: float) -> None:
-        """Takes an outage of the store off the clocks of all tables."""
+        """Take an outage of the store off the clocks of all tables."""
         self._resumed_at = self._loop.time()
         for table in list(self._tables.values()):
             table.resume_after_gap(max(0.0, gap_s))
@@ -156,7 +156,7 @@ class HeartbeatOwner(Protocol):
         ...
 
     def obey_order(self, order: str) -> None:
-        """Executes an order."""
+        """Execute an order."""
         ...
 
 
@@ -171,7 +171,7 @@ class HeartbeatSender:
         self._regaining: asyncio.Task[None] | None = None
 
     async def run_heartbeat(self) -> None:
-        """Sends a heartbeat every second. Runs until cancelled."""
+        """Send a heartbeat every second. Runs until cancelled."""
         try:
             while True:
                 began = self._lease.now
@@ -182,7 +182,7 @@ class HeartbeatSender:
                 self._regaining.cancel()
 
     async def send_heartbeat(self) -> None:
-        """Sends one heartbeat. If the lease was lost, starts to confirm all matches, after which it holds again."""
+        """Send one heartbeat. If the lease was lost, starts to confirm all matches, after which it holds again."""
         owner, sent = self._owner, self._lease.now
         try:
             await self._store.processes.write_heartbeat(
@@ -201,7 +201,7 @@ class HeartbeatSender:
             self._regaining = asyncio.create_task(self._regain())
 
     async def _regain(self) -> None:
-        """Confirms every match, also those opened meanwhile, and then renews the lease."""
+        """Confirm every match, also those opened meanwhile, and then renew the lease."""
         breaks, sure = self._lease.breaks, set[tuple[str, int]]()
         try:
             while unsure := self._ownership.owned_matches().items() - sure:
@@ -225,7 +225,7 @@ class HeartbeatSender:
         await asyncio.gather(*[ask(*each) for each in matches])
 
     async def listen_for_orders(self) -> None:
-        """Executes orders as they come. Runs until cancelled."""
+        """Execute orders as they come. Runs until cancelled."""
         last = "0"
         while True:
             try:

@@ -106,7 +106,7 @@ class MatchClaims:
     delivery: Delivery
 
     async def claim_match(self, unowned: UnownedMatch) -> OwnedMatch | None:
-        """Claims the match; returns None if another owner has it, or if it is over or unknown.
+        """Claim the match; returns None if another owner has it, or if it is over or unknown.
 
         Raises UnknownFormat without changing anything.
         """
@@ -128,7 +128,7 @@ class MatchClaims:
         return replace(owned, is_queued=bool(meta.waited_since), is_listed_as_seating=is_seating)
 
     async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> tuple[int, list[bytes]] | None:
-        """Returns the new epoch and the entries; None if the match is another owner's, or over."""
+        """Return the new epoch and the entries; None if the match is another owner's, or over."""
         job, fence = unowned.job, unowned.fence
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
         claim = self.store.journal.claim_and_read
@@ -155,7 +155,7 @@ class MatchClaims:
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
     async def _keep_journal(self, match: str, epoch: int, journal: Sequence[bytes]) -> None:
-        """Waits until the replicas have these entries. The tail is kept, to write again the entries that a failover loses."""
+        """Wait until the replicas have these entries. The tail is kept, to write again the entries that a failover loses."""
         await self.flusher.wait_for_replicas(match)
         self.flusher.keep_tail(match, epoch, self.owner, journal)
 
@@ -175,7 +175,7 @@ class MatchClaims:
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
 
     async def reclaim_match(self, setup: Setup, epoch: int) -> OwnedMatch | None:
-        """Restores a match that was ours at this epoch until Redis forgot it; None if it belongs to another
+        """Restore a match that was ours at this epoch until Redis forgot it; None if it belongs to another
         owner by now.
         """
         entries = self.flusher.tail_entries(setup.match)
@@ -214,7 +214,7 @@ def _has_progressed(journal: Sequence[bytes], epoch: int) -> bool:
 
 
 def _takeovers_without_progress(journal: Sequence[bytes]) -> int:
-    """Returns how many owners have taken the match over since it last made progress."""
+    """Return how many owners have taken the match over since it last made progress."""
     since = takewhile(
         lambda entry: isinstance(entry, (TakenOver, Frozen, Rejected)), _decode_backwards(journal)
     )
@@ -222,7 +222,7 @@ def _takeovers_without_progress(journal: Sequence[bytes]) -> int:
 
 
 def _decode_backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
-    """Yields the entries from the end of the journal back to the last one that cannot be read."""
+    """Yield the entries from the end of the journal back to the last one that cannot be read."""
     with suppress(BadEntry):
         yield from map(decode_entry, reversed(journal))
 
@@ -234,7 +234,7 @@ def _void_reason(aborted_for: bytes | None, is_poisoned: bool) -> VoidReason | N
 
 
 def _unplayable_match(setup: Setup, seq: int) -> Match:
-    """Returns a match that can only be voided, because its journal cannot be replayed."""
+    """Return a match that can only be voided, because its journal cannot be replayed."""
     return Match(setup, first_position(setup)._replace(seq=seq))
 
 
@@ -270,7 +270,7 @@ class TakeoverHost(Protocol):
         ...
 
     async def open_match(self, unowned: UnownedMatch) -> None:
-        """Claims a match and opens it, unless its fence has changed."""
+        """Claim a match and open it, unless its fence has changed."""
         ...
 
 
@@ -292,7 +292,7 @@ class Takeover:
         """The dead processes that have jobs, and when each was found dead."""
 
     async def run_takeovers(self) -> None:
-        """Looks for dead processes again and again. Runs until cancelled."""
+        """Look for dead processes again and again. Runs until cancelled."""
         while True:
             try:
                 await self._look_for_dead()
@@ -307,7 +307,7 @@ class Takeover:
         self._wake.clear()
 
     async def listen_for_handovers(self) -> None:
-        """Looks at once when a referee has given up its matches. Runs until cancelled."""
+        """Look at once when a referee has given up its matches. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
                 async for _ in handover_notices(self._store.client):
@@ -315,7 +315,7 @@ class Takeover:
             await asyncio.sleep(STORE_RETRY_S)
 
     async def take_over_all(self) -> None:
-        """Takes over every open job that fits. Only for a store that no other process uses, so that all owners are dead."""
+        """Take over every open job that fits. Only for a store that no other process uses, so that all owners are dead."""
         self._beats = await self._store.processes.read_heartbeats()
         for holder in await self._store.jobs.count_by_owner(self._kinds):
             unowned_matches = await self._read_unowned(holder, self._host.free_tables)
@@ -341,7 +341,7 @@ class Takeover:
         return self._own_share if waited_s < SHARING_S else self._take_all_that_fit
 
     async def _take_over_from(self, holder: str, part: ShareRule) -> None:
-        """Takes over page by page, reading the heartbeats before each: a long gap would give every process a
+        """Take over page by page, reading the heartbeats before each: a long gap would give every process a
         whole new lease.
         """
         last = ""
@@ -352,7 +352,7 @@ class Takeover:
             last = jobs[-1].job_id
 
     async def _read_heartbeats(self) -> dict[str, int]:
-        """Reads all heartbeats; returns the number of jobs of each process."""
+        """Read all heartbeats; returns the number of jobs of each process."""
         holders = await self._store.jobs.count_by_owner(self._kinds)
         loop = asyncio.get_running_loop()
         asked = loop.time()
@@ -362,7 +362,7 @@ class Takeover:
         return holders
 
     async def _read_unowned(self, holder: str, most: int) -> list[UnownedMatch]:
-        """Returns the matches whose jobs this process took, without those that are open here."""
+        """Return the matches whose jobs this process took, without those that are open here."""
         return await self._with_fences(
             await self._store.jobs.jobs_of(holder, most, kinds=self._kinds), holder
         )
@@ -377,7 +377,7 @@ class Takeover:
         return UnownedMatch(job, holder, fence, self._death_of(fence) if fence else Death.NONE)
 
     def _death_of(self, fence: Fence) -> Death:
-        """Returns how the owner of the fence died, if it is dead."""
+        """Return how the owner of the fence died, if it is dead."""
         beat = self._beats.get(fence.owner)
         if fence.owner == self._name or (beat and beat.has_left and not beat.has_died):
             return Death.NONE
@@ -387,7 +387,7 @@ class Takeover:
     async def _open_matches(
         self, unowned_matches: Sequence[UnownedMatch], is_dead: Callable[[str], bool], part: ShareRule
     ) -> None:
-        """Opens the matches that are already ours, and our part of those without a live owner."""
+        """Open the matches that are already ours, and our part of those without a live owner."""
         ours = [it for it in unowned_matches if it.fence and it.fence.owner == self._name]
         without_owner = [it for it in unowned_matches if it.fence is None or is_dead(it.fence.owner)]
         await gather_limited(self._host.open_match(each) for each in (*ours, *part(without_owner)))
@@ -395,7 +395,7 @@ class Takeover:
             await self._put_back_jobs(it for it in without_owner if it.holder == self._name)
 
     async def _put_back_jobs(self, unowned_matches: Iterable[UnownedMatch]) -> None:
-        """Puts back the jobs of matches that are not open here: this referee has no room for them, or is draining."""
+        """Put back the jobs of matches that are not open here: this referee has no room for them, or is draining."""
         for each in unowned_matches:
             if not self._host.has_match(each.job.match):
                 await self._store.jobs.give_back(each.job.job_id)
@@ -404,7 +404,7 @@ class Takeover:
         return owner in self._watch.dead_processes()
 
     def _own_share(self, unowned_matches: Sequence[UnownedMatch]) -> Sequence[UnownedMatch]:
-        """Returns this referee's share of the matches, which all live referees compute alike."""
+        """Return this referee's share of the matches, which all live referees compute alike."""
         living = {
             name: beat.free
             for name, beat in self._beats.items()
@@ -413,12 +413,12 @@ class Takeover:
         return share_of(unowned_matches, {**living, self._name: self._host.free_tables}, self._name)
 
     def _take_all_that_fit(self, unowned_matches: Sequence[UnownedMatch]) -> Sequence[UnownedMatch]:
-        """Returns as many of the matches as fit, without regard to other referees."""
+        """Return as many of the matches as fit, without regard to other referees."""
         return unowned_matches[: self._host.free_tables]
 
 
 def share_of(matches: Sequence[T], free: Mapping[str, int], name: str) -> Sequence[T]:
-    """Returns the part that this referee takes: in proportion to free places, and no more than fits.
+    """Return the part that this referee takes: in proportion to free places, and no more than fits.
 
     Every referee computes the same from the same figures. If the figures differ, two referees may try the same
     match, and its fence decides. The rest is shared again at the next check.

@@ -81,11 +81,11 @@ class MatchClock:
         return self.ms_at(self._loop.time())
 
     def ms_at(self, at: float) -> int:
-        """Returns the time of the match at `at`."""
+        """Return the time of the match at `at`."""
         return max(0, int((at - self.opened_s) * 1000))
 
     def set_timer(self, at_ms: int | None) -> None:
-        """Sets the timer. Deadlines mostly move back, so a timer that is early enough stays."""
+        """Set the timer. Deadlines mostly move back, so a timer that is early enough stays."""
         if at_ms is None:
             return
         when = self.opened_s + (at_ms + TIMER_MARGIN_MS) / 1000
@@ -94,7 +94,7 @@ class MatchClock:
             self._timer = self._loop.call_at(when, self.let_time_pass)
 
     def stop_timer(self) -> None:
-        """Stops the timer, if it is set."""
+        """Stop the timer, if it is set."""
         if self._timer:
             self._timer.cancel()
 
@@ -121,17 +121,17 @@ class MatchClock:
         return self._lag.is_short
 
     def find_standstills(self, match: Match) -> list[Effect]:
-        """Returns the entries of all that is not journaled yet. They come before the next command."""
+        """Return the entries of all that is not journaled yet. They come before the next command."""
         return [*self._stall_effects(match), *self._transport_effects(match)]
 
     def outage_ms(self, gap_s: float) -> int:
-        """Returns how much of an outage of the store that ends now, of `gap_s`, is to be taken off, in ms."""
+        """Return how much of an outage of the store that ends now, of `gap_s`, is to be taken off, in ms."""
         return int((gap_s - self._count_stalls_as_gap(gap_s)) * 1000)
 
     def _count_stalls_as_gap(self, gap_s: float) -> float:
-        """Leaves the stalls in an outage that ends now to the outage, so that no time is taken off twice.
+        """Leave the stalls in an outage that ends now to the outage, so that no time is taken off twice.
 
-        Returns how much of them is in the journal already, in seconds.
+        Return how much of them is in the journal already, in seconds.
         """
         now = self.now
         pending_s = self._lag.note_stall(now) - self._stalled_s
@@ -140,7 +140,7 @@ class MatchClock:
         return max(0.0, within_s - pending_s)
 
     def _stall_effects(self, match: Match) -> list[Effect]:
-        """Takes stalls since the last command off the charges of all bots, whenever they were."""
+        """Take stalls since the last command off the charges of all bots, whenever they were."""
         now = self.now
         stalled_s, self._stalled_s = self._lag.note_stall(now) - self._stalled_s, self._lag.stalled_s
         match.note_lag(self._lag.recent_ms(now))
@@ -149,7 +149,7 @@ class MatchClock:
         return _note_standstill(match, int(stalled_s * 1000), self.ms_at(self._lag.stalled_until))
 
     def _transport_effects(self, match: Match) -> list[Effect]:
-        """Takes off what gRPC was behind when the open prompt was sent, and is now. Each prompt has this once."""
+        """Take off what gRPC was behind when the open prompt was sent, and is now. Each prompt has this once."""
         transport = self._transport
         if transport is None:
             return []
@@ -166,7 +166,7 @@ class MatchClock:
 
 
 def _note_standstill(match: Match, ms: int, now: int) -> list[Effect]:
-    """Tells the match of a stall; if it began before the match was opened, only of the rest."""
+    """Tell the match of a stall; if it began before the match was opened, only of the rest."""
     return match.note_standstill(min(ms, now), "STALL", now)
 
 
@@ -195,17 +195,17 @@ class EventLoopLag:
         """The time and the length of each delay, in seconds; none is longer than the one before it."""
 
     def start_beat(self) -> None:
-        """Starts the beat; it runs until `stop_beat`."""
+        """Start the beat; it runs until `stop_beat`."""
         self._expected = self._loop.time() + LAG_BEAT_S
         self._timer = self._loop.call_at(self._expected, self._on_beat)
 
     def stop_beat(self) -> None:
-        """Stops the beat."""
+        """Stop the beat."""
         if self._timer:
             self._timer.cancel()
 
     def note_stall(self, now: float) -> float:
-        """Returns the sum of all stalls so far in seconds, including one that no beat has seen yet."""
+        """Return the sum of all stalls so far in seconds, including one that no beat has seen yet."""
         late = now - self._expected
         if late > STALL_BOUND_S:
             self.stalled_s += late
@@ -217,7 +217,7 @@ class EventLoopLag:
         return self.stalled_s
 
     def stalled_since(self, at: float) -> float:
-        """Returns for how long the process stood still after `at`, in seconds, as far as `note_stall` has seen it."""
+        """Return for how long the process stood still after `at`, in seconds, as far as `note_stall` has seen it."""
         return sum(max(0.0, ended - max(began, at)) for began, ended in self._stalls)
 
     def broke_links(self) -> bool:
@@ -241,7 +241,7 @@ class EventLoopLag:
         return max((delay for _, delay in list(self._delays)), default=0.0)
 
     def recent_ms(self, now: float) -> int:
-        """Returns the longest delay of the last second in ms, including one that no beat has seen yet.
+        """Return the longest delay of the last second in ms, including one that no beat has seen yet.
 
         Of a stall only the part within the bound counts: the rest is not charged anyway.
         """
@@ -311,7 +311,7 @@ class TransportLag:
         return bool(self._late) or self._under_way(now) is not None
 
     def exchange_delay_s(self, asked_at: float, now: float) -> float:
-        """Returns by how much a question that was sent at `asked_at`, and its answer, may have been late at `now`, in seconds.
+        """Return by how much a question that was sent at `asked_at`, and its answer, may have been late at `now`, in seconds.
 
         The question was late until the end of an echo at most, and the answer as long as an echo. An
         echo that was late in between delayed neither.
@@ -336,12 +336,12 @@ class TransportLag:
         )
 
     def _late_echoes(self, now: float) -> list[EchoDelay]:
-        """Returns all that are remembered, and the one that is under way."""
+        """Return all that are remembered, and the one that is under way."""
         under_way = self._under_way(now)
         return [*self._late, under_way] if under_way else list(self._late)
 
     def _under_way(self, now: float) -> EchoDelay | None:
-        """Returns the echo that is under way if it is late."""
+        """Return the echo that is under way if it is late."""
         if self._sent is None or now - self._sent <= STALL_BOUND_S:
             return None
         stalled_s = self._loop_lag.note_stall(now) - self._stalled_s

@@ -39,7 +39,7 @@ NO_MISSED_SEATS = MissedSeats()
 
 
 def find_missed_seats(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
-    """Returns the missed seats of a match whose set-up is over."""
+    """Return the missed seats of a match whose set-up is over."""
     taken: set[int] = set()
     is_excused = False
     for entry in map(decode_entry, journal):
@@ -53,7 +53,7 @@ def find_missed_seats(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
 
 
 async def note_no_shows(store: Store, setup: Setup, absence: MissedSeats) -> None:
-    """Notes the no-shows of a match whose set-up is over; nothing happens for a match that no queue has
+    """Note the no-shows of a match whose set-up is over; nothing happens for a match that no queue has
     seated.
 
     They only count if they kept another bot of the queue waiting. If no bot sat down, the fault may be
@@ -70,7 +70,7 @@ async def note_no_shows(store: Store, setup: Setup, absence: MissedSeats) -> Non
 
 
 async def requeue_partners(store: Store, setup: Setup, absent: Sequence[int]) -> None:
-    """Puts the bots that sat down in a void match back to their old places in the queue."""
+    """Put the bots that sat down in a void match back to their old places in the queue."""
     meta = await store.matches.get_meta(setup.match)
     partners = _partners(setup, meta, absent) if meta else []
     if meta and partners:
@@ -86,7 +86,7 @@ class LeagueAbsences:
     store: Store
 
     async def complete_end(self, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> None:
-        """Adds the absent seats and the excuse to the end of a void match. Repeatable."""
+        """Add the absent seats and the excuse to the end of a void match. Repeatable."""
         if end.void_reason == VoidReason.ABORTED and not end.absent_seats:
             end.absent_seats.extend(await self._seats_named_in_abort(setup))
         if end.void_reason == VoidReason.BOT_NOT_TOLD:
@@ -126,7 +126,7 @@ class FaultWatch:
         self._fault = "RESTART"
 
     async def watch_faults(self) -> None:
-        """Looks every second, and first notes that the process has started. Runs until cancelled."""
+        """Look every second, and first notes that the process has started. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
                 if self._fault:
@@ -146,7 +146,7 @@ class FaultWatch:
 
 
 def _partners(setup: Setup, meta: MatchMeta, absent: Sequence[int]) -> list[str]:
-    """Returns the bots that came from the queue and sat down, without house bots."""
+    """Return the bots that came from the queue and sat down, without house bots."""
     queued = meta.waited_since
     return [bot for seat, bot in enumerate(setup.bots) if seat not in absent and bot in queued]
 

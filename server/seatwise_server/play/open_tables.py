@@ -84,7 +84,7 @@ class OpenTables:
         return self._claims.delivery
 
     def add_table(self, owned: OwnedMatch, unowned: UnownedMatch) -> Table:
-        """Adds a table for a match that was just claimed. Its clocks do not run yet."""
+        """Add a table for a match that was just claimed. Its clocks do not run yet."""
         table = Table(
             owned.match,
             owned.epoch,
@@ -102,7 +102,7 @@ class OpenTables:
         return table
 
     def start_table(self, table: Table, unowned: UnownedMatch, owned: OwnedMatch) -> None:
-        """Starts the clocks of a table, and offers its seats to the bots."""
+        """Start the clocks of a table, and offer its seats to the bots."""
         log_opened(table, unowned)
         self.work.start_task(
             self._offers.offer_new_owner(table, unowned, is_listed=owned.is_listed_as_seating)
@@ -115,7 +115,7 @@ class OpenTables:
             self.work.start_task(self._check_abort(table))
 
     def release_table(self, table: Table) -> None:
-        """Removes this table; by now the match may be open again at another table."""
+        """Remove this table; by now the match may be open again at another table."""
         table.close_table()
         if self.tables.get(table.name) is table:
             self._flusher.drop_tail(table.name)
@@ -123,7 +123,7 @@ class OpenTables:
             self.tables.pop(table.name, None)
 
     async def stop_tables(self) -> None:
-        """Stops all matches here, and waits a short time for the work that must finish."""
+        """Stop all matches here, and wait a short time for the work that must finish."""
         self.is_stopping = True
         for table in list(self.tables.values()):
             table.stop_accepting()
@@ -132,7 +132,7 @@ class OpenTables:
         await self.work.wait_for_all(STORE_RETRY_S * 4)
 
     async def _wait_for_journal(self) -> None:
-        """Waits a short time for the journal's answers, so that its entries are acknowledged before the next
+        """Wait a short time for the journal's answers, so that its entries are acknowledged before the next
         owner reads them.
         """
         loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ class OpenTables:
             await asyncio.sleep(ANSWER_S)
 
     async def _check_abort(self, table: Table) -> None:
-        """Voids the match if that was requested before it was open. Later requests arrive as orders."""
+        """Void the match if that was requested before it was open. Later requests arrive as orders."""
         while not (table.is_closed or table.match.is_over):
             with suppress(StoreUnavailable):
                 if await self._store.matches.is_to_be_aborted(table.name):
@@ -152,7 +152,7 @@ class OpenTables:
             await asyncio.sleep(STORE_RETRY_S)
 
     def _wait_for_lobbies(self, match: str, epoch: int) -> None:
-        """Starts to wait for lobbies if bots are missing; most tables have all their bots by now."""
+        """Start to wait for lobbies if bots are missing; most tables have all their bots by now."""
         table = self.tables.get(match)
         if table and table.epoch == epoch and table.awaited_bots:
             self._optional_work.start_task(self._offers.wait_for_lobbies(table))
@@ -164,7 +164,7 @@ class OpenTables:
         self.work.start_task(self._reclaim_match(table) if table.is_forgotten else self._deliver_match(table))
 
     async def _reclaim_match(self, table: Table) -> None:
-        """Opens a match again whose last moves a failover has forgotten: this process has them, and writes them again."""
+        """Open a match again whose last moves a failover has forgotten: this process has them, and writes them again."""
         owned: OwnedMatch | None = None
         while not self.is_stopping:
             try:
@@ -182,7 +182,7 @@ class OpenTables:
         self.start_table(self.add_table(owned, unowned), unowned, owned)
 
     async def _deliver_match(self, table: Table) -> None:
-        """Delivers the match, and retries until it is done: the journal has the result, so waiting loses nothing.
+        """Deliver the match, and retries until it is done: the journal has the result, so waiting loses nothing.
 
         The bots are told when the record is stored: a bot that is told of the end can read the record.
         """
@@ -202,7 +202,7 @@ class OpenTables:
 
 
 def log_opened(table: Table, unowned: UnownedMatch) -> None:
-    """Logs that a new match was opened, or that the match of a dead owner was taken over."""
+    """Log that a new match was opened, or that the match of a dead owner was taken over."""
     before = unowned.fence.owner if unowned.fence else ""
     event = "match_taken_over" if before else "match_opened"
     COUNTS.takeovers += bool(before)
@@ -211,7 +211,7 @@ def log_opened(table: Table, unowned: UnownedMatch) -> None:
 
 
 def log_end(table: Table, end: play_service_pb2.MatchEnded) -> None:
-    """Logs the end of a match."""
+    """Log the end of a match."""
     COUNTS.ended[end.void_reason or MatchState.FINISHED] += 1
     log.info(
         "match_finished" if end.HasField("result") else "match_voided",

@@ -26,7 +26,7 @@ class UpdateSource(Protocol):
         ...
 
     def encode_update(self, seat: int) -> tuple[bytes, int]:
-        """Returns the present update of the seat, and the number of its open prompt (0 if the seat is not asked)."""
+        """Return the present update of the seat, and the number of its open prompt (0 if the seat is not asked)."""
         ...
 
     def on_prompt_delivered(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
@@ -71,7 +71,7 @@ class Outbox:
         self._room.set()
 
     def add_answer(self, item: bytes, *, at_once: bool) -> None:
-        """Adds an answer. The reader bounds their number with `wait_for_room`."""
+        """Add an answer. The reader bounds their number with `wait_for_room`."""
         self._answers.append(item)
         if len(self._answers) >= MOST_ANSWERS:
             self._room.clear()
@@ -84,28 +84,28 @@ class Outbox:
         self._schedule_write(at_once)
 
     def add_match_end(self, table: UpdateSource, seat: int, item: bytes) -> None:
-        """Adds the seat's last view and then the end of the match."""
+        """Add the seat's last view and then the end of the match."""
         self._views[table, seat] = None
         self._ends[table, seat] = item
         self._schedule_write(True)
 
     def forget_seat(self, table: UpdateSource, seat: int, *, may_show: bool) -> None:
-        """Removes a seat whose table closes. Its unwritten view is kept only if the match is over (`may_show`)."""
+        """Remove a seat whose table closes. Its unwritten view is kept only if the match is over (`may_show`)."""
         self.seats.pop((table, seat), None)
         if not may_show:
             self._views.pop((table, seat), None)
 
     def discard_all(self) -> None:
-        """Drops everything unwritten; a bot that sits down again is told everything that it needs."""
+        """Drop everything unwritten; a bot that sits down again is told everything that it needs."""
         self._answers, self._views, self._ends = [], {}, {}
         self._room.set()
 
     def hold_writes(self) -> None:
-        """Stops writing until `wake_writer` is called."""
+        """Stop writing until `wake_writer` is called."""
         self._due.clear()
 
     def wake_writer(self) -> None:
-        """Wakes the writer even if there is nothing to write."""
+        """Wake the writer even if there is nothing to write."""
         self._note_due()
 
     @property
@@ -114,15 +114,15 @@ class Outbox:
         return not self._room.is_set()
 
     async def wait_for_room(self) -> None:
-        """Waits until there is room for answers."""
+        """Wait until there is room for answers."""
         await self._room.wait()
 
     async def wait_until_due(self) -> None:
-        """Waits until something is to be written."""
+        """Wait until something is to be written."""
         await self._due.wait()
 
     def take_draft(self) -> Draft:
-        """Takes everything that is unwritten; views are encoded now, from the journal's present state."""
+        """Take everything that is unwritten; views are encoded now, from the journal's present state."""
         self._due.clear()
         draft = Draft(items=self._answers)
         self._answers = []

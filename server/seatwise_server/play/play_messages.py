@@ -51,17 +51,17 @@ _ACCEPTED_RECEIPT = encode_length_key(pb.MoveAccepted.RECEIPT_FIELD_NUMBER)
 
 
 def encode_head(match: str, seat: int, epoch: int) -> bytes:
-    """Returns the bytes with which each item of one seat begins."""
+    """Return the bytes with which each item of one seat begins."""
     return pb.PlayResponseItem(match=match, seat=seat, epoch=epoch).SerializeToString()
 
 
 def encode_response(items: Iterable[bytes]) -> bytes:
-    """Returns one message with these items."""
+    """Return one message with these items."""
     return b"".join([encode_field(_ITEM, item) for item in items])
 
 
 def encode_update(head: bytes, game: str, told: SeatUpdate, receipt: bytes) -> bytes:
-    """Returns the item with the view and the prompt of a seat."""
+    """Return the item with the view and the prompt of a seat."""
     view = b""
     if told.view is not None:
         codec = CODECS[game]
@@ -77,7 +77,7 @@ def encode_update(head: bytes, game: str, told: SeatUpdate, receipt: bytes) -> b
 
 
 def _encode_time(told: SeatUpdate) -> bytes:
-    """Encodes `pb.Update.time` in a third of the time that protobuf takes; proto3 leaves zeros out."""
+    """Encode `pb.Update.time` in a third of the time that protobuf takes; proto3 leaves zeros out."""
     times = b"".join((
         _MOVE_MS + encode_varint(told.move_ms) if told.move_ms else b"",
         _BANK_MS + encode_varint(told.bank_ms) if told.bank_ms else b"",
@@ -89,7 +89,7 @@ def _encode_time(told: SeatUpdate) -> bytes:
 
 
 def encode_accepted(head: bytes, request_id: str, charged_ms: int, receipt: bytes) -> bytes:
-    """Returns the item for a move that was accepted."""
+    """Return the item for a move that was accepted."""
     charged = _ACCEPTED_CHARGED_MS + encode_varint(charged_ms) if charged_ms else b""
     body = b"%b%b%b%c%b" % (
         encode_field(_ACCEPTED_ID, request_id.encode()),
@@ -102,24 +102,24 @@ def encode_accepted(head: bytes, request_id: str, charged_ms: int, receipt: byte
 
 
 def encode_rejected(head: bytes, request_id: str, reason: str, message: str) -> bytes:
-    """Returns the item for a request that was rejected, and counts it."""
+    """Return the item for a request that was rejected, and count it."""
     COUNTS.rejections[reason] += 1
     body = pb.MoveRejected(request_id=request_id, reason=REJECTION_NUMBERS[reason], message=message)  # type: ignore[arg-type]
     return head + encode_field(_REJECTED_FIELD, body.SerializeToString())
 
 
 def encode_ended(head: bytes, end: pb.MatchEnded, receipt: bytes = b"") -> bytes:
-    """Returns the item for the end of the match."""
+    """Return the item for the end of the match."""
     told = pb.MatchEnded(receipt=receipt)
     told.MergeFrom(end)
     return head + encode_field(_ENDED, told.SerializeToString())
 
 
 def encode_ping(number: int) -> bytes:
-    """Returns the item that measures the round trip."""
+    """Return the item that measures the round trip."""
     return pb.PlayResponseItem(ping=pb.Ping(number=number)).SerializeToString()
 
 
 def receipt_key(seed: bytes) -> bytes:
-    """Returns the key of a match's receipts: the same for every owner, known to no bot."""
+    """Return the key of a match's receipts: the same for every owner, known to no bot."""
     return hmac.digest(seed, b"receipt", "sha256")

@@ -59,17 +59,17 @@ class PlayStream:
         return self.meter.allowance_ms(self._loop.time(), needs_proof=False)
 
     def allowance_at(self, table: UpdateSource) -> int | None:
-        """Returns what is taken off the bot's charges at this table in ms; None if nothing was measured."""
+        """Return what is taken off the bot's charges at this table in ms; None if nothing was measured."""
         return self.meter.allowance_ms(self._loop.time(), needs_proof=table.needs_proof)
 
     def report_allowance(self, table: UpdateSource, seat: int) -> None:
-        """Tells the table how far away the bot of this seat is, if that is known."""
+        """Tell the table how far away the bot of this seat is, if that is known."""
         allowance_ms = self.allowance_at(table)
         if allowance_ms is not None:
             table.on_round_trip(seat, allowance_ms)
 
     async def write_all(self, write: Callable[[bytes], Awaitable[object]]) -> Refusal | None:
-        """Writes the outbox until the stream is to end, and returns the reason for its end. The only writer of
+        """Write the outbox until the stream is to end, and return the reason for its end. The only writer of
         the stream.
         """
         self._writer = asyncio.current_task()
@@ -102,7 +102,7 @@ class PlayStream:
             table.on_prompt_delivered(seat, prompt, self.allowance_at(table))
 
     def end(self, why: Refusal | None) -> None:
-        """Ends the stream after the unwritten messages, if they are read soon; `why` is None if the bot has ended it."""
+        """End the stream after the unwritten messages, if they are read soon; `why` is None if the bot has ended it."""
         if not self.is_ending:
             self.is_ending, self.refusal = True, why
             self.outbox.wake_writer()
@@ -110,7 +110,7 @@ class PlayStream:
                 self._loop.call_later(REFUSAL_DELIVERY_S, self._stop_writing)
 
     def cut_off(self, why: Refusal) -> None:
-        """Ends the stream and drops its unwritten messages."""
+        """End the stream and drop its unwritten messages."""
         self.outbox.discard_all()
         self.end(why)
 
@@ -119,7 +119,7 @@ class PlayStream:
             self._writer.cancel()
 
     def check_reader(self) -> None:
-        """Measures the round trip, and ends a stream that is not read. Call it every `PING_S` seconds."""
+        """Measure the round trip, and end a stream that is not read. Call it every `PING_S` seconds."""
         now = self._loop.time()
         if self._write_began is not None and now - self._write_began > BLOCKED_S:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
@@ -130,7 +130,7 @@ class PlayStream:
             self._report_to_all()
 
     def ping_first(self) -> None:
-        """Sends the first ping when the bot sits down, so that the round trip is known before its first answer."""
+        """Send the first ping when the bot sits down, so that the round trip is known before its first answer."""
         if not self._ping_number:
             self._send_ping(self._loop.time())
 
@@ -140,7 +140,7 @@ class PlayStream:
         self.outbox.add_answer(play_messages.encode_ping(self._ping_number), at_once=True)
 
     def on_pong(self, number: int, at: float) -> None:
-        """Handles the answer to a ping; an answer to no ping is ignored."""
+        """Handle the answer to a ping; an answer to no ping is ignored."""
         sent = self._pings.pop(number, None)
         if sent is not None:
             self._pings = {each: when for each, when in self._pings.items() if each > number}
@@ -174,14 +174,14 @@ class PushedPlayStream(PlayStream):
         """Called after each flush, because there is room for answers again."""
 
     async def wait_until_over(self) -> Refusal | None:
-        """Waits until nothing more is to be pushed; returns the reason for the end of the stream. Raises an
+        """Wait until nothing more is to be pushed; returns the reason for the end of the stream. Raises an
         error of a flush.
         """
         await self._over
         return self.refusal
 
     def pause_pushing(self) -> None:
-        """Stops pushing, because the bot does not read as fast. Messages collect, as during a write that takes long."""
+        """Stop pushing, because the bot does not read as fast. Messages collect, as during a write that takes long."""
         if self._write_began is None:
             self._write_began = self._loop.time()
 
@@ -191,12 +191,12 @@ class PushedPlayStream(PlayStream):
         self._schedule_flush()
 
     def abandon(self) -> None:
-        """Ends the stream, because its transport is gone."""
+        """End the stream, because its transport is gone."""
         self.end(None)
         self._stop_writing()
 
     def fail(self, error: Exception) -> None:
-        """Ends this stream with an internal error, which affects no other stream."""
+        """End this stream with an internal error, which affects no other stream."""
         if not self._over.done():
             self._over.set_exception(error)
 
@@ -243,12 +243,12 @@ class PlayStreams:
         return bot in self._streams
 
     def get_stream(self, bot: str) -> PlayStream | None:
-        """Returns the bot's stream; None if it has none."""
+        """Return the bot's stream; None if it has none."""
         return self._streams.get(bot)
 
     @contextmanager
     def attach_stream(self, stream: PlayStream) -> Iterator[None]:
-        """Registers the stream as the bot's while the context lasts; replaces an older stream.
+        """Register the stream as the bot's while the context lasts; replaces an older stream.
 
         Raises `Refusal` SERVER_FULL if too many bots are connected, and REPLACED if a stream that came later was quicker.
         """
@@ -273,19 +273,19 @@ class PlayStreams:
                 table.drop_link(seat, stream.outbox)
 
     async def watch_streams(self) -> None:
-        """Measures round trips and ends streams that are not read. Runs until cancelled."""
+        """Measure round trips and end streams that are not read. Runs until cancelled."""
         while True:
             await asyncio.sleep(PING_S)
             for stream in list(self._streams.values()):
                 stream.check_reader()
 
     def wake_writers(self) -> None:
-        """Wakes all writers, because messages may be written again."""
+        """Wake all writers, because messages may be written again."""
         for stream in list(self._streams.values()):
             stream.outbox.wake_writer()
 
     def cut_streams(self, table: Table) -> None:
-        """Ends the streams of a match that another owner has, without sending the messages that are unwritten."""
+        """End the streams of a match that another owner has, without sending the messages that are unwritten."""
         moved = "another referee has a match of this stream; open it again for the other matches"
         for seat, bot in enumerate(table.match.setup.bots):
             stream = self._streams.get(bot)

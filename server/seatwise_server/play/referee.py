@@ -114,7 +114,7 @@ class Referee:
         return match in self.tables or match in self._opening or match in self._leaving
 
     def obey_order(self, order: str) -> None:
-        """Executes an order of a gateway; one that does not apply (any more) is ignored."""
+        """Execute an order of a gateway; one that does not apply (any more) is ignored."""
         verb, _, match = order.partition(" ")
         log.info("order_executed", order=order)
         if verb == "drain":
@@ -125,7 +125,7 @@ class Referee:
     # Matches that are taken
 
     async def take_jobs(self) -> None:
-        """Takes matches as long as there are free tables. Runs until cancelled."""
+        """Take matches as long as there are free tables. Runs until cancelled."""
         while True:
             try:
                 await self._take_jobs_once(self.free_tables)
@@ -134,7 +134,7 @@ class Referee:
                 await asyncio.sleep(STORE_RETRY_S)
 
     async def open_match(self, unowned: UnownedMatch) -> None:
-        """Opens the match's table here, unless the match belongs to another owner."""
+        """Open the match's table here, unless the match belongs to another owner."""
         match = unowned.job.match
         if self.has_match(match):
             return
@@ -156,7 +156,7 @@ class Referee:
         await gather_limited(self._open_job(job) for job in jobs)
 
     async def _open_job(self, job: Job) -> None:
-        """Opens the match of a job. Many jobs are opened at a time, so that they share their messages to the store."""
+        """Open the match of a job. Many jobs are opened at a time, so that they share their messages to the store."""
         if self.is_draining:  # an order to drain came while it asked
             self.open_tables.work.start_task(self._offers.give_back(job))
             return
@@ -168,7 +168,7 @@ class Referee:
             await self.open_match(UnownedMatch(job, self.name, fence, meta=meta))  # takeovers find the others
 
     def _leave_to_others(self, job: Job, giving_back: Coroutine[None, None, None]) -> None:
-        """Leaves a match to a referee that can play it. Until its job was given back, it is ignored here."""
+        """Leave a match to a referee that can play it. Until its job was given back, it is ignored here."""
         leaving = self._leaving[job.match] = asyncio.create_task(giving_back)
         leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
@@ -189,7 +189,7 @@ class Referee:
             self.open_tables.release_table(table)
 
     async def _is_ours(self, table: Table, lapses: int) -> bool:
-        """Confirms that the match is ours, because the lease may have lapsed since it was claimed."""
+        """Confirm that the match is ours, because the lease may have lapsed since it was claimed."""
         if self.lease.holds() and lapses == self.lease.lapses:
             return True
         journal = self._store.journal
@@ -198,7 +198,7 @@ class Referee:
     # The end
 
     async def hand_over_matches(self) -> None:
-        """Hands all matches over: they wait in the store for their next owner, which is notified at once."""
+        """Hand all matches over: they wait in the store for their next owner, which is notified at once."""
         self.is_draining = True
         for leaving in self._leaving.values():
             leaving.cancel()  # their jobs go to other referees with those of this one
@@ -209,7 +209,7 @@ class Referee:
                 await self._store.processes.deregister_process(self.name)
 
     async def _stop_speaking(self) -> None:
-        """Sends all acknowledged entries at once; after the lease is given up even they may not be sent."""
+        """Send all acknowledged entries at once; after the lease is given up even they may not be sent."""
         self.streams.wake_writers()
         await asyncio.sleep(ANSWER_S)
         self.lease.give_up()

@@ -49,7 +49,7 @@ class SeatOffers:
     """Bots that have just sat down in a seat of a queue, which is not noted yet."""
 
     async def offer_new_owner(self, table: Table, unowned: UnownedMatch, *, is_listed: bool = False) -> None:
-        """Offers the seats and records the new owner; retries until it is done or no longer needed.
+        """Offer the seats and record the new owner; retries until it is done or no longer needed.
 
         `is_listed` says that the lists show the match as SEATING already.
         """
@@ -67,7 +67,7 @@ class SeatOffers:
             await asyncio.sleep(STORE_RETRY_S)
 
     async def wait_for_lobbies(self, table: Table) -> None:
-        """Lets a table wait for bots that cannot know of their seats, because no lobby has checked on them
+        """Let a table wait for bots that cannot know of their seats, because no lobby has checked on them
         since the offer. Voids a match of a ladder or a league if a bot cannot know of its seat even then: it would count as absent.
 
         Call it `LOBBY_LOOK_S` after the seats were offered.
@@ -102,7 +102,7 @@ class SeatOffers:
         ]
 
     async def _news_of_seats(self, table: Table) -> dict[str, SeatNews | None]:
-        """Returns what the bots of a match know; empty after a takeover, when none of them may know the new address."""
+        """Return what the bots of a match know; empty after a takeover, when none of them may know the new address."""
         if table.epoch > 1:
             return {}
         seats = [(bot, seat) for seat, bot in enumerate(table.match.setup.bots) if bot in table.awaited_bots]
@@ -123,40 +123,40 @@ class SeatOffers:
             await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
 
     def on_sit(self, table: Table, seat: int) -> None:
-        """Has it noted that the bot of this seat has sat down."""
+        """Have it noted that the bot of this seat has sat down."""
         if not self._taken:
             self.work.start_task(self._note_taken())
         self._taken.append((table.match.setup.bots[seat], SeatOf(table.name, seat)))
 
     async def _note_taken(self) -> None:
-        """Notes the seats that bots take within a short time in one message; most bots of a match sit down together."""
+        """Note the seats that bots take within a short time in one message; most bots of a match sit down together."""
         await asyncio.sleep(GATHER_SITS_S)
         taken, self._taken = self._taken, []
         with suppress(StoreUnavailable):  # the ends of the matches make up for it
             await self.store.no_shows.note_all_taken(taken)
 
     def on_dealt(self, table: Table) -> None:
-        """Has it noted that the match runs, and which bots are absent."""
+        """Have it noted that the match runs, and which bots are absent."""
         self.work.start_task(self._note_running(table))
         if any(not own.has_sat for own in table.match.position.seats):
             self.work.start_task(self._note_absence(table))
 
     async def _note_absence(self, table: Table) -> None:
-        """Notes absent bots at once; the delivery repeats it, in case this fails."""
+        """Note absent bots at once; the delivery repeats it, in case this fails."""
         setup = table.match.setup
         with suppress(StoreUnavailable):
             absence = find_missed_seats(setup, self.flusher.tail_entries(table.name))
             await note_no_shows(self.store, setup, absence)
 
     async def give_back_later(self, job: Job) -> None:
-        """Gives back a job whose match this version does not know; delayed, so that this referee does not take
+        """Give back a job whose match this version does not know; delayed, so that this referee does not take
         it at once again. The delay varies, else the same referee might be the first one each time.
         """
         await asyncio.sleep(random.uniform(GIVE_BACK_S / 2, GIVE_BACK_S))
         await self.give_back(job)
 
     async def give_back(self, job: Job) -> None:
-        """Puts the job back for other referees. It retries, because no other process would notice that the job
+        """Put the job back for other referees. It retries, because no other process would notice that the job
         was dropped here.
         """
         while True:
@@ -180,7 +180,7 @@ def _now() -> float:
 def encode_offer(
     setup: Setup, seat: int, epoch: int, address: str, ws_address: str = ""
 ) -> lobby_service_pb2.SeatOffer:
-    """Returns the offer of a seat. It has the commitment of the match's seed, and never the seed."""
+    """Return the offer of a seat. It has the commitment of the match's seed, and never the seed."""
     return lobby_service_pb2.SeatOffer(
         match=setup.match,
         seat=seat,

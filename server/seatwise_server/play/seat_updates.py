@@ -89,7 +89,7 @@ class SeatUpdates:
         self.perform_effects(self.match.note_allowance(Seat(seat), allowance_ms))
 
     def drop_link(self, seat: int, outbox: Outbox) -> None:
-        """Handles the loss of a bot's stream. The clock of the bot runs on, unless the loss was our fault."""
+        """Handle the loss of a bot's stream. The clock of the bot runs on, unless the loss was our fault."""
         link = self._links[seat]
         if link.outbox is not outbox:  # the bot sits there through another stream
             return
@@ -108,17 +108,17 @@ class SeatUpdates:
         return self._links[seat].outbox is outbox
 
     def link_seat(self, seat: int, outbox: Outbox, every_change: bool) -> None:
-        """Links the seat to this stream, in place of any other."""
+        """Link the seat to this stream, in place of any other."""
         link = self._links[seat]
         link.outbox, link.every_change = outbox, every_change
         outbox.seats[self, seat] = None
 
     def seats_without_link(self) -> Iterator[int]:
-        """Lists the seats without a stream."""
+        """List the seats without a stream."""
         return (seat for seat, link in enumerate(self._links) if link.outbox is None)
 
     def perform_effects(self, effects: list[Effect]) -> None:
-        """Performs effects in their order. The most frequent ones come first; `isinstance` is quicker than patterns."""
+        """Perform effects in their order. The most frequent ones come first; `isinstance` is quicker than patterns."""
         for effect in effects:
             if isinstance(effect, AcceptMove):
                 self._send_acceptance(effect)
@@ -136,7 +136,7 @@ class SeatUpdates:
                 self._on_finished()
 
     def show_view(self, seat: int) -> None:
-        """Shows the seat its view at once. The clock of a seat that is not connected starts without it."""
+        """Show the seat its view at once. The clock of a seat that is not connected starts without it."""
         outbox = self._links[seat].outbox
         if outbox is None:
             self._start_clock_of_absent(seat)
@@ -144,7 +144,7 @@ class SeatUpdates:
             outbox.mark_view_due(self, seat, at_once=True)
 
     def show_news(self, before: Position) -> None:
-        """Shows every change to the bots that want it, except rejections of other seats: a view without a
+        """Show every change to the bots that want it, except rejections of other seats: a view without a
         change would reveal them.
         """
         after = self.match.position
@@ -154,21 +154,21 @@ class SeatUpdates:
                 link.outbox.mark_view_due(self, seat, at_once=False)
 
     def _show_change(self, seats: Iterable[int]) -> None:
-        """Has a change shown to those of these seats whose bots want every change."""
+        """Have a change shown to those of these seats whose bots want every change."""
         for seat in seats:
             link = self._links[seat]
             if link.every_change and link.outbox:
                 link.outbox.mark_view_due(self, seat, at_once=False)
 
     def send_rejection(self, seat: int, request_id: str, reason: str, message: str) -> None:
-        """Tells the seat at once that its request was rejected."""
+        """Tell the seat at once that its request was rejected."""
         link = self._links[seat]
         if link.outbox:
             item = play_messages.encode_rejected(link.head, request_id, reason, message)
             link.outbox.add_answer(item, at_once=True)
 
     def _send_acceptance(self, it: AcceptMove) -> None:
-        """Tells the seat, with its next message, that its move was accepted."""
+        """Tell the seat, with its next message, that its move was accepted."""
         link = self._links[it.seat]
         if link.outbox:
             receipt = self.receipts.receipt_of(self.match.position.seen_seq(it.seat))
@@ -176,7 +176,7 @@ class SeatUpdates:
             link.outbox.add_answer(item, at_once=False)
 
     def announce_end(self, end: pb.MatchEnded) -> None:
-        """Tells all bots that sit here, or will, that the match is over. A second call does nothing."""
+        """Tell all bots that sit here, or will, that the match is over. A second call does nothing."""
         if self._ended:
             return
         self._ended = end
@@ -184,7 +184,7 @@ class SeatUpdates:
             self.repeat_end(seat)
 
     def repeat_end(self, seat: int) -> bool:
-        """Tells a seat that was linked again that the match is over; returns False if that is not announced yet."""
+        """Tell a seat that was linked again that the match is over; returns False if that is not announced yet."""
         if self._ended is None:
             return False
         link = self._links[seat]
@@ -195,13 +195,13 @@ class SeatUpdates:
         return True
 
     def forget_seats(self) -> None:
-        """Unlinks all streams; messages that are due are still sent if the end was announced."""
+        """Unlink all streams; messages that are due are still sent if the end was announced."""
         for seat, link in enumerate(self._links):
             if link.outbox:
                 link.outbox.forget_seat(self, seat, may_show=self._ended is not None)
 
     def _start_clock_of_absent(self, seat: int) -> None:
-        """Starts the clock of a seat that is not connected as soon as its prompt is open."""
+        """Start the clock of a seat that is not connected as soon as its prompt is open."""
         prompt = self.match.position.prompt
         if prompt and seat in prompt.seats:
             self.on_prompt_delivered(seat, prompt.number, 0)
@@ -232,14 +232,14 @@ class Receipts:
         """The entry and the bytes of the last receipt, because several seats need the receipt of the same move."""
 
     def add_entry(self, entry: bytes) -> None:
-        """Adds the next entry of the journal."""
+        """Add the next entry of the journal."""
         mark = blake2b(self._public + entry, key=self._key, digest_size=MARK_BYTES).digest()
         self._marks += mark
         if _REJECTED_ENTRY not in entry:
             self._public = mark
 
     def receipt_of(self, seq: int) -> bytes:
-        """Returns a proof that entry `seq` was in the journal. It reveals nothing else, not even the number."""
+        """Return a proof that entry `seq` was in the journal. It reveals nothing else, not even the number."""
         if self._last[0] != seq:
             at = max(0, seq - self._behind) * MARK_BYTES
             mark = bytes(self._marks[at : at + MARK_BYTES])

@@ -47,7 +47,7 @@ class MatchWatcher:
     async def follow_match(
         self, name: str, *, has_all: bool = False
     ) -> AsyncGenerator[pb.WatchMatchResponse, None]:
-        """Yields the present state of the match, then the newest change, then its end; or all changes since the deal.
+        """Yield the present state of the match, then the newest change, then its end; or all changes since the deal.
 
         Several spectators are given the same object: nobody may change it. Raises `Refusal` SERVER_FULL.
         """
@@ -89,15 +89,15 @@ class MatchBroadcast:
         self._stream = SharedStream()
 
     def start(self, tail: AsyncGenerator[pb.WatchMatchResponse, None], on_end: Callable[[], object]) -> None:
-        """Begins to read the tail. `on_end` is called at its end: who comes later needs another tail."""
+        """Begin to read the tail. `on_end` is called at its end: who comes later needs another tail."""
         self._stream.start(tail, self._keep_response, on_end)
 
     async def stop(self) -> None:
-        """Stops reading."""
+        """Stop reading."""
         await self._stream.stop()
 
     async def newest_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
-        """Yields the newest responses until the match is over. A slow reader misses what came in between."""
+        """Yield the newest responses until the match is over. A slow reader misses what came in between."""
         seen: dict[bool, int] = {}
         while True:
             unseen = [(told[0], kind) for kind, told in self._newest.items() if told[0] > seen.get(kind, 0)]
@@ -109,7 +109,7 @@ class MatchBroadcast:
                 return
 
     async def all_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
-        """Yields every response until the match is over, the first one first. It skips what is kept no more."""
+        """Yield every response until the match is over, the first one first. It skips what is kept no more."""
         seen = 0
         while True:
             place = seen and max(1, seen - self._left_out)
@@ -140,7 +140,7 @@ class MatchTail:
         self._delay = delay
 
     async def read_responses(self) -> AsyncGenerator[pb.WatchMatchResponse, None]:
-        """Yields the match, then every position as soon as it may be shown, then the end."""
+        """Yield the match, then every position as soon as it may be shown, then the end."""
         meta = await self._store.matches.get_meta(self._name)
         if meta is None:
             return
@@ -170,7 +170,7 @@ class MatchTail:
             yield _match_response(last)
 
     async def _follow_states(self, state: str) -> AsyncIterator[pb.WatchMatchResponse]:
-        """Yields the match whenever its state has changed, until it is over."""
+        """Yield the match whenever its state has changed, until it is over."""
         while (meta := await self._store.matches.get_meta(self._name)) is not None:
             if meta.state != state:
                 state = meta.state
@@ -180,7 +180,7 @@ class MatchTail:
             await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
     async def _wait_for_result(self) -> MatchMeta | None:
-        """Waits for the match's result, which follows the last entry within a moment."""
+        """Wait for the match's result, which follows the last entry within a moment."""
         while True:
             meta = await self._store.matches.get_meta(self._name)
             if meta is None or "result" in meta.fields:
@@ -188,7 +188,7 @@ class MatchTail:
             await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
     async def _read_rest(self, position: Position) -> list[Entry]:
-        """Returns the entries that were not read before the journal was replaced by the record."""
+        """Return the entries that were not read before the journal was replaced by the record."""
         kept = None if position.end else await self._store.matches.get_record(self._name)
         if not kept:
             return []
@@ -206,7 +206,7 @@ class ShownPosition:
         """Positions that are shown later."""
 
     def add_entries(self, entries: Sequence[Entry], *, is_over: bool = False) -> list[pb.WatchMatchResponse]:
-        """Applies the entries. Returns the positions that may be shown from now on, in their order."""
+        """Apply the entries. Return the positions that may be shown from now on, in their order."""
         shown = []
         for entry in entries:
             before = self.position
@@ -238,7 +238,7 @@ def _is_shown(setup: Setup) -> bool:
 
 
 def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
-    """Returns the position after these entries, and the time in ms of the last of them that a spectator may
+    """Return the position after these entries, and the time in ms of the last of them that a spectator may
     know of.
 
     A rejection is only for its seat: a response without a change would reveal it.
@@ -252,7 +252,7 @@ def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> 
 
 
 def spectator_view(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
-    """Returns the view that a spectator has of a position, with the hands that the rules have opened."""
+    """Return the view that a spectator has of a position, with the hands that the rules have opened."""
     response = pb.WatchMatchResponse(at_ms=at_ms)
     if position.state is not None:
         game, codec = GAMES[setup.game], CODECS[setup.game]

@@ -56,7 +56,7 @@ class StepMarker:
         self._has_low_priority = False
 
     def open_file(self, path: str) -> None:
-        """Notes steps in this file from now on; an empty path changes nothing."""
+        """Note steps in this file from now on; an empty path changes nothing."""
         if not path:
             return
         with open(path, "w+b") as file:
@@ -64,7 +64,7 @@ class StepMarker:
             self._note = mmap.mmap(file.fileno(), _SIZE)
 
     def limit_memory(self, limit: int) -> None:
-        """Lets the process have this many bytes during a step; 0 for no limit. A step that wants more gets a `MemoryError`."""
+        """Let the process have this many bytes during a step; 0 for no limit. A step that wants more gets a `MemoryError`."""
         self._memory = limit or resource.RLIM_INFINITY
 
     @property
@@ -73,7 +73,7 @@ class StepMarker:
         return self._note is not None
 
     async def give_signs_of_life(self) -> None:
-        """Counts up as long as the event loop runs. Runs until cancelled."""
+        """Count up as long as the event loop runs. Runs until cancelled."""
         count = 0
         while self._note is not None:
             count += 1
@@ -82,7 +82,7 @@ class StepMarker:
             await asyncio.sleep(SIGN_OF_LIFE_S)
 
     def run_step(self, match: str, step: Callable[[], ResultT]) -> ResultT:
-        """Runs a step of the match, which is noted while it runs. The first byte is the length, and it is written last."""
+        """Run a step of the match, which is noted while it runs. The first byte is the length, and it is written last."""
         note = self._note
         if note is None:
             return step()
@@ -98,7 +98,7 @@ class StepMarker:
             log.warning("game_step_slow", match=match, cpu_s=round(took_s, 3), niceness=SLOW_GAME_NICENESS)
 
     def run_import(self, entry: str, load: Callable[[], ResultT]) -> ResultT:
-        """Imports the package of an entry point, which is noted meanwhile."""
+        """Import the package of an entry point, which is noted meanwhile."""
         return load() if self._note is None else self._run_noted(self._note, f"{_IMPORT_NOTE}{entry}", load)
 
     def _run_noted(self, note: mmap.mmap, text: str, step: Callable[[], ResultT]) -> ResultT:
@@ -119,25 +119,25 @@ class StepMarker:
 
 
 def _lower_limit(one: int, other: int) -> int:
-    """Returns the lower one of two limits, each of which may be none."""
+    """Return the lower one of two limits, each of which may be none."""
     limits = [limit for limit in (one, other) if limit != resource.RLIM_INFINITY]
     return min(limits, default=resource.RLIM_INFINITY)
 
 
 def read_marked_match(path: Path) -> str:
-    """Returns the match that was at a step when the process ended; empty if none was."""
+    """Return the match that was at a step when the process ended; empty if none was."""
     note = _read_note(path)
     return "" if note.startswith(_IMPORT_NOTE) else note
 
 
 def read_imported_package(path: Path) -> str:
-    """Returns the entry point whose package was imported when the process ended; empty if none was."""
+    """Return the entry point whose package was imported when the process ended; empty if none was."""
     note = _read_note(path)
     return note.removeprefix(_IMPORT_NOTE) if note.startswith(_IMPORT_NOTE) else ""
 
 
 def read_last_match(path: Path) -> str:
-    """Returns the match whose step was the last one before the process ended; empty if there was a sign of life after it."""
+    """Return the match whose step was the last one before the process ended; empty if there was a sign of life after it."""
     note = _read_note(path, _LAST_LENGTH)
     return "" if note.startswith(_IMPORT_NOTE) else note
 
@@ -151,7 +151,7 @@ def _read_note(path: Path, length_at: int = 0) -> str:
 
 
 def read_signs_of_life(path: Path) -> int:
-    """Returns how many signs of life the process has given; 0 for none yet."""
+    """Return how many signs of life the process has given; 0 for none yet."""
     try:
         return int.from_bytes(path.read_bytes()[_SIGNS])
     except OSError:

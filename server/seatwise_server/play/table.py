@@ -51,7 +51,7 @@ class MatchJournal(Protocol):
         entries: list[bytes],
         done: Callable[[AppendResult], None],
     ) -> None:
-        """Queues the entries; `done` is called once, in the event loop."""
+        """Queue the entries; `done` is called once, in the event loop."""
         ...
 
 
@@ -114,7 +114,7 @@ class Table:
     def sit_down(
         self, seat: int, nonce: bytes, every_change: bool, outbox: Outbox, at: float, receipt: bytes = b""
     ) -> None:
-        """Sits the bot down, or again through another stream."""
+        """Sit the bot down, or again through another stream."""
         if receipt and self.updates.receipts.prove_loss(receipt):
             self._log.error("journal_lost", seat=seat, seq=self.match.position.seq)
             self.void_match(VoidReason.JOURNAL_LOST)
@@ -128,25 +128,25 @@ class Table:
             self._add_command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
 
     def submit_move(self, seat: int, prompt: int, request_id: str, move: Any, at: float) -> None:
-        """Queues the answer of a bot to a prompt; `at` is when the answer came."""
+        """Queue the answer of a bot to a prompt; `at` is when the answer came."""
         if self._has_room(seat, request_id):
             self._add_command(
                 seat, lambda now: self.match.submit_move(Seat(seat), prompt, request_id, move, now), at
             )
 
     def resign_seat(self, seat: int, at: float) -> None:
-        """Queues the resignation of a seat."""
+        """Queue the resignation of a seat."""
         if self._has_room(seat, ""):
             self._add_command(seat, lambda now: self.match.resign(Seat(seat), now), at)
 
     def ms_to_answer(self, seat: int, prompt: int, at: float) -> int | None:
-        """Returns how long the seat took for its first answer to this prompt; None for a later answer."""
+        """Return how long the seat took for its first answer to this prompt; None for a later answer."""
         return self.match.note_answer(Seat(seat), prompt, self._clock.ms_at(at))
 
     # Called by the referee
 
     def start_clocks(self) -> None:
-        """Starts the clocks; after a takeover an entry in the journal comes first."""
+        """Start the clocks; after a takeover an entry in the journal comes first."""
         if self.match.is_over:
             self._on_end(self)
         elif self.epoch > 1:
@@ -176,11 +176,11 @@ class Table:
             self._add_own_command(lambda now: self.match.note_no_room(absent, ms, now))
 
     def void_match(self, reason: VoidReason) -> None:
-        """Voids the match, so that it does not count."""
+        """Void the match, so that it does not count."""
         self._add_own_command(lambda now: self.match.void_match(reason, now))
 
     def resume_after_gap(self, gap_s: float) -> None:
-        """Continues after an outage of the store, which is charged to no bot."""
+        """Continue after an outage of the store, which is charged to no bot."""
         if self.is_closed or self._is_stopping:
             return
         gap_ms = self._clock.outage_ms(gap_s)
@@ -191,21 +191,21 @@ class Table:
         self._clock.let_time_pass()
 
     def lose_ownership(self, answer: AppendResult) -> None:
-        """Closes the table, because the match is another owner's, or Redis has forgotten that it is ours."""
+        """Close the table, because the match is another owner's, or Redis has forgotten that it is ours."""
         self._log.warning("match_ownership_lost", answer=answer.name)
         self.is_fenced, self.is_forgotten = True, answer is AppendResult.LOST
         self.close_table()
         self._on_end(self)
 
     def stop_accepting(self) -> None:
-        """Accepts no more commands, and closes the table as soon as the journal has answered."""
+        """Accept no more commands, and close the table as soon as the journal has answered."""
         self._is_stopping = True
         self._commands.clear()
         if self._held is None:
             self.close_table()
 
     def close_table(self) -> None:
-        """Closes the table: from now on it does nothing."""
+        """Close the table: from now on it does nothing."""
         self.is_closed = True
         self._commands.clear()
         self._held = None
@@ -223,7 +223,7 @@ class Table:
         return False
 
     def _add_command(self, seat: int | None, command: Command, at: float) -> None:
-        """Adds a command of a seat, or of the server itself, that came at `at`, and runs what can be run."""
+        """Add a command of a seat, or of the server itself, that came at `at`, and run what can be run."""
         if not (self.is_closed or self._is_stopping):
             if seat is not None:
                 self._waiting[seat] += 1
@@ -234,12 +234,12 @@ class Table:
         self._add_command(None, command, self._clock.now)
 
     def _on_timer(self) -> None:
-        """Lets time pass in the match. While the store is away no time runs out: `resume_after_gap` comes first."""
+        """Let time pass in the match. While the store is away no time runs out: `resume_after_gap` comes first."""
         if not self.is_closed and self._held is None:
             self._add_own_command(lambda now: self.match.tick(now))
 
     def _run_commands(self) -> None:
-        """Runs one command after the other. While the journal has not answered, or the store is away, they wait."""
+        """Run one command after the other. While the journal has not answered, or the store is away, they wait."""
         while self._commands and self._held is None and self._journal.healthy:
             seat, command, at = self._commands.pop(0)
             if seat is not None:
@@ -247,7 +247,7 @@ class Table:
             self._append_effects(self._decide(command, at))
 
     def _decide(self, command: Command, at: float) -> list[Effect]:
-        """Returns the effects of a command. An internal error voids this match, and affects no other."""
+        """Return the effects of a command. An internal error voids this match, and affects no other."""
         now = self._clock.ms_at(at)
         try:
             # entries of their own, before the command that came meanwhile
@@ -270,7 +270,7 @@ class Table:
         return self.match.void_match(reason, now)
 
     def _append_effects(self, effects: list[Effect]) -> None:
-        """Has the entries among the effects journaled; without any, the effects are performed at once."""
+        """Have the entries among the effects journaled; without any, the effects are performed at once."""
         entries = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
         if not entries:
             self.updates.perform_effects(effects)
@@ -282,7 +282,7 @@ class Table:
         )
 
     def _on_appended(self, answer: AppendResult) -> None:
-        """Handles the journal's answer: only now may the effects be shown."""
+        """Handle the journal's answer: only now may the effects be shown."""
         effects, self._held = self._held, None
         if effects is None:
             return
@@ -297,7 +297,7 @@ class Table:
         self._run_commands()
 
     def _show_effects(self, effects: list[Effect]) -> None:
-        """Performs the effects of entries that the journal has, and shows what they have changed."""
+        """Perform the effects of entries that the journal has, and show what they have changed."""
         for entry in self._entries:
             self.updates.receipts.add_entry(entry)
         before = self.match.position
@@ -310,7 +310,7 @@ class Table:
             self.close_table()
 
     def _report_set_up(self, before: Position) -> None:
-        """Reports each seat that was taken since `before`, once, and that the cards are dealt."""
+        """Report each seat that was taken since `before`, once, and that the cards are dealt."""
         position = self.match.position
         if self._on_sit:
             for seat, own in enumerate(position.seats):

@@ -64,12 +64,12 @@ class WireFactory(Protocol):
     """Makes the wire of a bot to its lobby."""
 
     def __call__(self, token: str) -> Wire:
-        """Returns the wire with this token."""
+        """Return the wire with this token."""
         ...
 
 
 def wires_to(http: HttpSettings) -> WireFactory:
-    """Returns the factory of wires to the lobby that the settings name. Raises `UsageError` for settings that cannot be."""
+    """Return the factory of wires to the lobby that the settings name. Raises `UsageError` for settings that cannot be."""
     security = Security.resolve_options(
         insecure=http.is_lobby_insecure or None, tls_pin=http.lobby_pin or None
     )
@@ -101,7 +101,7 @@ class BotRelays:
     async def attend(
         self, caller: Caller, request: AttendRequest, arrival: StreamArrival
     ) -> AsyncGenerator[AttendResponse, None]:
-        """Yields what the lobby says, until it ends the stream. Raises `Refusal`, REPLACED if a stream that came later was quicker."""
+        """Yield what the lobby says, until it ends the stream. Raises `Refusal`, REPLACED if a stream that came later was quicker."""
         _check_newest(self._newest_attendance, caller, arrival)
         wire, referees = self._wire_of(caller), self._referees_of(caller)
         stream: WireStream[AttendRequest, AttendResponse] | None = None
@@ -122,7 +122,7 @@ class BotRelays:
                 del self._attending[caller.token]
 
     async def change_attendance(self, token: str, request: AttendRequest) -> bool:
-        """Tells the lobby a new limit. Returns False if no attendance is open with this token. Raises `Refusal`."""
+        """Tell the lobby a new limit. Return False if no attendance is open with this token. Raises `Refusal`."""
         stream = self._attending.get(token)
         if stream is None:
             return False
@@ -133,7 +133,7 @@ class BotRelays:
         return True
 
     async def play(self, caller: Caller, arrival: StreamArrival) -> AsyncGenerator[PlayResponse, None]:
-        """Yields what referees say, until the bot may not go on. Raises `Refusal`, REPLACED if a stream that came later was quicker.
+        """Yield what referees say, until the bot may not go on. Raises `Refusal`, REPLACED if a stream that came later was quicker.
 
         The first message is empty, and tells that items may be posted. A newer stream of the bot replaces the older one.
         """
@@ -169,7 +169,7 @@ class BotRelays:
         return self._referees.setdefault(caller.bot, LRUCache(MOST_RELAYED_SEATS))
 
     def open_play(self, token: str) -> RelayedPlay | None:
-        """Returns the play stream that is open with this token."""
+        """Return the play stream that is open with this token."""
         return self._open.get(token)
 
 
@@ -198,7 +198,7 @@ class RelayedPlay:
         self._ping_number = 0
 
     async def send_items(self, items: Iterable[PlayRequestItem]) -> None:
-        """Sends each item to the referee of its match, in order. The answers come on the stream."""
+        """Send each item to the referee of its match, in order. The answers come on the stream."""
         by_referee: dict[str, PlayRequest] = {}
         for item in items:
             address = await self._address_for(item)
@@ -221,7 +221,7 @@ class RelayedPlay:
         return self._streams[address]
 
     async def receive(self, address: str, response: PlayResponse) -> None:
-        """Takes a message of a referee. It waits while the bot does not read."""
+        """Take a message of a referee. It waits while the bot does not read."""
         for item in response.items:
             if item.HasField("ping"):
                 item.ping.number = self._new_ping(address, item.ping.number)
@@ -236,7 +236,7 @@ class RelayedPlay:
         return self._ping_number
 
     async def lose_referee(self, address: str, seats: Iterable[tuple[str, int]], why: Refusal) -> None:
-        """Tells the bot that it sits in these seats no more. The stream ends if the reason is the bot, and not the referee."""
+        """Tell the bot that it sits in these seats no more. The stream ends if the reason is the bot, and not the referee."""
         del self._streams[address]
         if why.reason in _ENDS_PLAY or why.code in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
             self.end(why)
@@ -244,11 +244,11 @@ class RelayedPlay:
             await self.receive(address, PlayResponse(items=lost))
 
     def end(self, why: Refusal | None) -> None:
-        """Ends the stream when the bot has read what came before."""
+        """End the stream when the bot has read what came before."""
         self._unread.put_nowait(why or Refusal("RELAY_LOST", "the stream has ended; open it again"))
 
     async def next_message(self) -> PlayResponse:
-        """Returns the next message. Raises `Refusal` when the stream has ended."""
+        """Return the next message. Raises `Refusal` when the stream has ended."""
         message = await self._unread.get()
         if isinstance(message, Refusal):
             raise message
@@ -256,7 +256,7 @@ class RelayedPlay:
         return message
 
     async def close(self) -> None:
-        """Closes the streams to all referees."""
+        """Close the streams to all referees."""
         await cancel_until_ended([stream.task for stream in self._streams.values()])
 
 
@@ -273,7 +273,7 @@ class RefereeStream:
         self.task = asyncio.create_task(self._run())
 
     def send(self, request: PlayRequest) -> None:
-        """Sends a message when the stream is open and the referee reads. Raises `Refusal` if too much waits for that."""
+        """Send a message when the stream is open and the referee reads. Raises `Refusal` if too much waits for that."""
         self._unsent_bytes += request.ByteSize()
         if self._unsent_bytes > MOST_UNSENT_BYTES:
             self._unsent_bytes -= request.ByteSize()
@@ -292,7 +292,7 @@ class RefereeStream:
         await self._play.lose_referee(self._address, list(self._seats), why)
 
     async def _pass_on(self) -> Refusal:
-        """Passes messages on in both directions until the referee ends its stream. Raises `SeatwiseError` if it breaks."""
+        """Pass messages on in both directions until the referee ends its stream. Raises `SeatwiseError` if it breaks."""
         async with self._wire.play(self._address) as stream:
             writer = asyncio.create_task(self._write_all(stream))
             try:
@@ -327,7 +327,7 @@ def _not_seated(match: str, seat: int, why: Refusal) -> PlayResponseItem:
 
 
 def refusal_of_relay(error: SeatwiseError) -> Refusal:
-    """Returns the refusal for an error of the lobby or of a referee: its own, if it gave one."""
+    """Return the refusal for an error of the lobby or of a referee: its own, if it gave one."""
     metadata = {name: text for name, text in error.metadata.items() if name not in ("reason", "message")}
     if error.reason in REASONS:
         return Refusal(error.reason, error.message, **metadata)
@@ -407,7 +407,7 @@ BOT_ROUTES = (READ_ATTENDANCE, CHANGE_ATTENDANCE, READ_PLAY, SEND_ITEMS)
 def add_bot_endpoints(
     urls: UrlTree, relays: BotRelays, authenticator: Authenticator, streams: EventStreams
 ) -> None:
-    """Adds the URLs. `streams` counts the streams of bots, which need more of them than watchers."""
+    """Add the URLs. `streams` counts the streams of bots, which need more of them than watchers."""
     endpoints = BotEndpoints(relays, authenticator, streams)
     answers = (
         (READ_ATTENDANCE, endpoints.answer_attendance),
@@ -431,7 +431,7 @@ class BotEndpoints:
         self._items = RequestDecoder(SEND_ITEMS.route)
 
     async def answer_attendance(self, request: Request, _values: list[str]) -> Response:
-        """Attends as long as the caller reads. Queues and the most matches are in the query."""
+        """Attend as long as the caller reads. Queues and the most matches are in the query."""
         arrival = note_arrival_of_stream()
         caller = await authorize_request(self._authenticator, ATTEND_METHOD, request)
         asked = self._attendance.decode_request([], request.scope["query_string"], await read_body(request))
@@ -439,7 +439,7 @@ class BotEndpoints:
         return self._streams.response_of(request, items)
 
     async def change_attendance(self, request: Request, _values: list[str]) -> Response:
-        """Takes a new limit of matches. The lobby answers it on the stream, so that must be open here, with the same token."""
+        """Take a new limit of matches. The lobby answers it on the stream, so that must be open here, with the same token."""
         token = read_bearer_token(request.headers.get("authorization")) or ""
         asked = self._limit.decode_request([], request.scope["query_string"], await read_body(request))
         if not await self._relays.change_attendance(token, asked):  # type: ignore[arg-type]  # an AttendRequest
@@ -447,7 +447,7 @@ class BotEndpoints:
         return _accepted()
 
     async def answer_play(self, request: Request, _values: list[str]) -> Response:
-        """Gives what referees say, as long as the caller reads."""
+        """Give what referees say, as long as the caller reads."""
         arrival = note_arrival_of_stream()
         caller = await authorize_request(self._authenticator, PLAY_METHOD, request)
         if request.scope["query_string"]:
@@ -455,7 +455,7 @@ class BotEndpoints:
         return self._streams.response_of(request, self._relays.play(caller, arrival))
 
     async def take_items(self, request: Request, _values: list[str]) -> Response:
-        """Takes items of the bot. The answers come on the stream, so one must be open here, with the same token."""
+        """Take items of the bot. The answers come on the stream, so one must be open here, with the same token."""
         token = read_bearer_token(request.headers.get("authorization"))
         play = self._relays.open_play(token or "")
         if play is None:
@@ -465,7 +465,7 @@ class BotEndpoints:
         return _accepted()
 
     async def _no_stream(self, request: Request, method: str, path: str) -> Refusal:
-        """Authorizes the caller first: one that has opened a stream was authorized then."""
+        """Authorize the caller first: one that has opened a stream was authorized then."""
         caller = await authorize_request(self._authenticator, method, request)
         return Refusal(
             "NO_STREAM",

@@ -80,7 +80,7 @@ class EventStreams:
         """By identity. The item is kept beside its JSON, so that no other one has its identity."""
 
     def encode_item(self, item: Any) -> bytes:
-        """Returns the item as JSON; bytes are JSON already. A message is written once for all streams: nobody may change it."""
+        """Return the item as JSON; bytes are JSON already. A message is written once for all streams: nobody may change it."""
         if isinstance(item, bytes):
             return item
         kept = self._encoded.get(id(item))
@@ -89,17 +89,17 @@ class EventStreams:
         return kept[1]
 
     def end_all(self) -> None:
-        """Ends every open stream with SERVER_STOPPING, and refuses new ones."""
+        """End every open stream with SERVER_STOPPING, and refuse new ones."""
         self._stopping.set()
 
     def response_of(self, request: Request, items: Items) -> Response:
-        """Returns the response that sends all items, in the form that the caller accepts. Raises `Refusal` NOT_ACCEPTABLE."""
+        """Return the response that sends all items, in the form that the caller accepts. Raises `Refusal` NOT_ACCEPTABLE."""
         form = SSE if accepted_type(request, *STREAM_TYPES) == SSE.media_type else NDJSON
         return _EventStreamResponse(self, request, items, form)
 
     @contextmanager
     def count_stream(self, address: str) -> Iterator[asyncio.Event]:
-        """Counts one stream inside this block; the event is set when all streams are to end. `Refusal` if there are too many."""
+        """Count one stream inside this block; the event is set when all streams are to end. `Refusal` if there are too many."""
         if self._stopping.is_set():
             raise _stopping_refusal()
         with self._places.reserve_place(address):
@@ -115,7 +115,7 @@ class _EventStreamResponse(Response):
         self._streams, self._request, self._items, self._form = streams, request, items, form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the response. It waits for the first item before the status: what is refused by then is no 200."""
+        """Send the response. It waits for the first item before the status: what is refused by then is no 200."""
         address = self._request.client.host if self._request.client else ""
         with self._streams.count_stream(address) as stopping:
             async with aclosing(self._items):

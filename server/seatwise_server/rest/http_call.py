@@ -38,17 +38,17 @@ class HttpRefusal(Refusal):
 
 
 def http_status_of(refusal: Refusal) -> int:
-    """Returns the status of the response that tells of a refusal."""
+    """Return the status of the response that tells of a refusal."""
     return refusal.status if isinstance(refusal, HttpRefusal) else HTTP_STATUS[refusal.code]
 
 
 def write_error(refusal: Refusal) -> bytes:
-    """Returns the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
+    """Return the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
     return write_error_body(refusal, http_status_of(refusal))
 
 
 def error_headers(refusal: Refusal) -> dict[str, str]:
-    """Returns the headers of the response that tells of a refusal."""
+    """Return the headers of the response that tells of a refusal."""
     headers = {"cache-control": "no-store"}
     if isinstance(refusal, HttpRefusal):
         headers |= refusal.headers
@@ -60,7 +60,7 @@ def error_headers(refusal: Refusal) -> dict[str, str]:
 
 
 def error_response(refusal: Refusal) -> Response:
-    """Returns the response that tells of a refusal, and counts it."""
+    """Return the response that tells of a refusal, and count it."""
     COUNTS.count_http_refusal(refusal.reason)
     return Response(write_error(refusal), http_status_of(refusal), error_headers(refusal), JSON_TYPE)
 
@@ -72,18 +72,18 @@ _DECODED_HEADERS = "seatwise.headers"
 
 
 def call_log_of(request: Request) -> CallLog:
-    """Returns the log line that is written when this request has been answered."""
+    """Return the log line that is written when this request has been answered."""
     log: CallLog = request.scope[_CALL_LOG]
     return log
 
 
 def keep_call_log(scope: Scope, log: CallLog) -> None:
-    """Keeps the log line beside the request."""
+    """Keep the log line beside the request."""
     scope[_CALL_LOG] = log
 
 
 def headers_of(request: Request) -> Mapping[str, str]:
-    """Returns the headers by name in lower case; of two with one name the first. They are decoded once for a request."""
+    """Return the headers by name in lower case; of two with one name the first. They are decoded once for a request."""
     headers: dict[str, str] | None = request.scope.get(_DECODED_HEADERS)
     if headers is None:
         pairs = reversed(request.scope["headers"])
@@ -93,7 +93,7 @@ def headers_of(request: Request) -> Mapping[str, str]:
 
 
 async def authorize_request(authenticator: Authenticator, method: str, request: Request) -> Caller:
-    """Returns the caller if it may call the method. Raises `Refusal` if it may not."""
+    """Return the caller if it may call the method. Raises `Refusal` if it may not."""
     client = request.client
     peer = f"{client.host}:{client.port}" if client else ""
     return await authenticator.authorize(
@@ -102,7 +102,7 @@ async def authorize_request(authenticator: Authenticator, method: str, request: 
 
 
 async def read_body(request: Request) -> bytes:
-    """Returns the body. Raises `Refusal` 413 REQUEST_TOO_LARGE, or 415 UNSUPPORTED_MEDIA_TYPE if it is not plain JSON."""
+    """Return the body. Raises `Refusal` 413 REQUEST_TOO_LARGE, or 415 UNSUPPORTED_MEDIA_TYPE if it is not plain JSON."""
     headers = headers_of(request)
     length = headers.get("content-length")
     if length == "0" or (length is None and "transfer-encoding" not in headers):
@@ -143,7 +143,7 @@ def _too_large() -> HttpRefusal:
 
 
 def accepted_type(request: Request, *offered: str) -> str:
-    """Returns the first of the offered media types that the caller accepts. Raises `Refusal` 406 NOT_ACCEPTABLE.
+    """Return the first of the offered media types that the caller accepts. Raises `Refusal` 406 NOT_ACCEPTABLE.
 
     A caller that names one of them is served that one, even if it accepts all.
     """
@@ -182,22 +182,22 @@ DO_NOT_KEEP = "no-store"
 
 
 def digest_of(message: Message) -> str:
-    """Returns a text that changes when the message does. It costs a tenth of writing the JSON (measured)."""
+    """Return a text that changes when the message does. It costs a tenth of writing the JSON (measured)."""
     return hashlib.blake2b(message.SerializeToString(deterministic=True), digest_size=12).hexdigest()
 
 
 def text_digest(text: bytes) -> str:
-    """Returns a text of fixed length that changes when this one does."""
+    """Return a text of fixed length that changes when this one does."""
     return hashlib.blake2b(text, digest_size=12).hexdigest()
 
 
 def cache_control_of(request: Request, how_long: str) -> str:
-    """Returns the cache-control of a GET. No cache gives others what a token has opened."""
+    """Return the cache-control of a GET. No cache gives others what a token has opened."""
     return f"{'private' if 'authorization' in headers_of(request) else 'public'}, {how_long}"
 
 
 def caching_headers(version: str, cache_control: str) -> dict[str, str]:
-    """Returns the headers of a response that is kept. The ETag is weak, because gzip gives the same content other bytes."""
+    """Return the headers of a response that is kept. The ETag is weak, because gzip gives the same content other bytes."""
     return {"etag": f'W/"{version}"', "cache-control": cache_control, "vary": "accept-encoding"}
 
 
@@ -211,10 +211,10 @@ def is_unchanged(request: Request, version: str) -> bool:
 
 
 def unchanged_response(version: str, cache_control: str) -> Response:
-    """Returns 304."""
+    """Return 304."""
     return Response(status_code=304, headers=caching_headers(version, cache_control))
 
 
 def json_response(body: bytes, headers: dict[str, str]) -> Response:
-    """Returns 200 with JSON."""
+    """Return 200 with JSON."""
     return Response(body, headers=headers, media_type=JSON_TYPE)

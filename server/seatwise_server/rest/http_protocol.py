@@ -106,7 +106,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parses the next bytes."""
+        """Parse the next bytes."""
         for start in range(0, len(data), PARSED_AT_ONCE):
             self._parse(data[start : start + PARSED_AT_ONCE])
 
@@ -131,7 +131,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._hang_up(self._refusal or Refusal("MALFORMED", "this is not HTTP/1.1"))
 
     def _decline_upgrade(self, rest: bytes) -> None:
-        """Reads the request again without its offer of another protocol: the parser takes its body for bytes of that protocol."""
+        """Read the request again without its offer of another protocol: the parser takes its body for bytes of that protocol."""
         method = self.parser.get_method()
         if method == b"CONNECT":
             self._hang_up(HttpRefusal(405, "METHOD_NOT_ALLOWED", "this is no proxy", {"allow": "GET, POST"}))
@@ -246,7 +246,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # The end
 
     def _hang_up(self, refusal: Refusal) -> None:
-        """Says why, unless the request has a response already, and closes the connection when the caller has had time to read it."""
+        """Say why, unless the request has a response already, and close the connection when the caller has had time to read it."""
         if not self._is_hung_up and not self.transport.is_closing():
             self._is_hung_up = True
             COUNTS.count_http_refusal(refusal.reason)

@@ -53,7 +53,7 @@ class HttpPort:
 
 
 def take_http_port(settings: HttpSettings, *, is_encrypted: bool) -> HttpPort:
-    """Takes the port, or the socket that another process has taken. Connections wait from now on. Raises OSError."""
+    """Take the port, or the socket that another process has taken. Connections wait from now on. Raises OSError."""
     if settings.descriptor is None:
         taken = _take_free_port(settings)
         taken.listen(HTTP_BACKLOG)
@@ -76,7 +76,7 @@ def _take_free_port(settings: HttpSettings) -> socket.socket:
 
 
 def bind_port(host: str, port: int) -> socket.socket:
-    """Takes the port of this host, or a free one for 0. Raises OSError if the port is not free."""
+    """Take the port of this host, or a free one for 0. Raises OSError if the port is not free."""
     family, kind, protocol, _, where = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -111,7 +111,7 @@ class HttpServer:
         self._server: asyncio.Server | None = None
 
     async def start(self, port: socket.socket, tls: ssl.SSLContext | None) -> None:
-        """Begins to answer on a port that `take_http_port` took."""
+        """Begin to answer on a port that `take_http_port` took."""
         _send_log_lines_to_structlog()
         loop = asyncio.get_running_loop()
         self._config.load()
@@ -123,13 +123,13 @@ class HttpServer:
         )  # fmt: skip
 
     async def run_clock(self) -> None:
-        """Keeps the header Date right. Runs until it is cancelled."""
+        """Keep the header Date right. Runs until it is cancelled."""
         while True:
             self._set_date()
             await asyncio.sleep(1.0 - time.time() % 1.0)
 
     async def stop(self, grace_s: float) -> None:
-        """Takes no more connections, lets open requests finish for so long, and drops what is left."""
+        """Take no more connections, let open requests finish for so long, and drop what is left."""
         if self._server is None:
             return
         self._server.close()
@@ -222,7 +222,7 @@ class RestDoor:
         is_ready: Callable[[], bool],
         most_connections: int,
     ) -> None:
-        """Begins to answer. `is_ready` is what /readyz says."""
+        """Begin to answer. `is_ready` is what /readyz says."""
         urls = new_url_tree(operations, authenticator, self._streams, is_ready)
         if self._add_pages:
             self._add_pages(urls, operations, authenticator, self._streams, is_ready)
@@ -235,12 +235,12 @@ class RestDoor:
         await self._server.start(self._port.socket, tls)
 
     async def run_clock(self) -> None:
-        """Keeps the header Date right. Runs until it is cancelled."""
+        """Keep the header Date right. Runs until it is cancelled."""
         if self._server:
             await self._server.run_clock()
 
     async def stop(self, grace_s: float) -> None:
-        """Ends open streams with SERVER_STOPPING, lets other requests finish for so long, and closes the port."""
+        """End open streams with SERVER_STOPPING, let other requests finish for so long, and close the port."""
         for streams in (self._streams, self._bot_streams):
             streams.end_all()
         if self._server:

@@ -42,7 +42,7 @@ _RFC_3339 = re.compile(
 
 
 def check_json_types(given: Mapping[str, Any], type_: Descriptor, path: str = "") -> None:
-    """Raises `Refusal` INVALID_ARGUMENT that names the field, as timeControl.bankMs, unless all fields exist and fit."""
+    """Raise `Refusal` INVALID_ARGUMENT that names the field, as timeControl.bankMs, unless all fields exist and fit."""
     spelling: dict[int, str] = {}
     for name, value in given.items():
         field = type_.fields_by_camelcase_name.get(name) or type_.fields_by_name.get(name)
@@ -122,7 +122,7 @@ class RequestDecoder:
         self._query_fields = _by_both_names(route.query_fields)
 
     def decode_request(self, values: list[str], query: bytes, body: bytes) -> Message:
-        """Returns the message. `values` are those of the path's variable parts.
+        """Return the message. `values` are those of the path's variable parts.
 
         Raises `Refusal` MALFORMED or INVALID_ARGUMENT, which names the field or parameter.
         """
@@ -235,7 +235,7 @@ def _parse_whole_number(text: str) -> int:
 
 
 def _merge_dict(given: dict[str, Any], target: Message, what: str) -> None:
-    """Raises `Refusal` INVALID_ARGUMENT that names the field as far as protobuf does."""
+    """Raise `Refusal` INVALID_ARGUMENT that names the field as far as protobuf does."""
     try:
         json_format.ParseDict(given, target, max_recursion_depth=DEEPEST_JSON)
     except json_format.ParseError as bad:

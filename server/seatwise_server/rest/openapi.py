@@ -62,13 +62,13 @@ class SchemaRegistry:
         self._schemas: dict[str, Schema] = {}
 
     def all_schemas(self) -> dict[str, Schema]:
-        """Returns all that was referred to, by name."""
+        """Return all that was referred to, by name."""
         return dict(sorted(self._schemas.items()))
 
     def refer_to(
         self, type_: Descriptor | EnumDescriptor, *, is_input: bool = False, without: str = ""
     ) -> Schema:
-        """Returns a reference to the schema of this type, which is registered with all that it refers to.
+        """Return a reference to the schema of this type, which is registered with all that it refers to.
 
         `without` is the field of a request that its URL holds.
         """
@@ -84,7 +84,7 @@ class SchemaRegistry:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def needs_fields(self, reference: Schema) -> bool:
-        """Returns whether the schema of this reference has required fields."""
+        """Return whether the schema of this reference has required fields."""
         return "required" in self._schemas[reference["$ref"].rpartition("/")[2]]
 
     def _message_schema(self, type_: Descriptor, *, is_input: bool, without: str) -> Schema:
@@ -108,7 +108,7 @@ class SchemaRegistry:
         }
 
     def field_schema(self, field: FieldDescriptor, *, is_input: bool) -> Schema:
-        """Returns the schema of a field, with its comment."""
+        """Return the schema of a field, with its comment."""
         entry = map_value(field)
         schema = self._value_schema(entry or field, field, is_input=is_input)
         if entry is not None:
@@ -137,7 +137,7 @@ class SchemaRegistry:
 
 
 def schema_name(type_: Descriptor | EnumDescriptor) -> str:
-    """Returns the name of a type's schema: seatwise.games.ugo.v1.View is UgoView, seatwise.v1.Match.State is MatchState.
+    """Return the name of a type's schema: seatwise.games.ugo.v1.View is UgoView, seatwise.v1.Match.State is MatchState.
 
     GetMatchResponse is GetMatchAnswer: generators of clients make names of their own from an operation and the word "Response".
     """
@@ -147,7 +147,7 @@ def schema_name(type_: Descriptor | EnumDescriptor) -> str:
 
 
 def map_value(field: FieldDescriptor) -> FieldDescriptor | None:
-    """Returns the field of a map's values, or None for a field that is no map."""
+    """Return the field of a map's values, or None for a field that is no map."""
     type_ = field.message_type
     return type_.fields_by_name["value"] if type_ is not None and type_.GetOptions().map_entry else None
 
@@ -158,7 +158,7 @@ def _description_of(element: Descriptor | EnumDescriptor | FieldDescriptor) -> S
 
 
 def _enum_schema(type_: EnumDescriptor) -> Schema:
-    """Returns the schema of an enum, with each value and its comment. A client must expect values that a newer server adds."""
+    """Return the schema of an enum, with each value and its comment. A client must expect values that a newer server adds."""
     comments = read_comments()  # they name a value with its enum, which protobuf's own full names leave out
     values = [f"- `{value.name}`: {comments[f'{type_.full_name}.{value.name}']}" for value in type_.values]
     return {
@@ -169,7 +169,7 @@ def _enum_schema(type_: EnumDescriptor) -> Schema:
 
 
 def _scalar_schema(field: FieldDescriptor, rule: FieldRule, *, may_be_empty: bool) -> Schema:
-    """Returns the schema of a scalar. A text that a request leaves out is read as the empty text."""
+    """Return the schema of a scalar. A text that a request leaves out is read as the empty text."""
     schema = dict(_SCALARS[field.type])
     if schema["type"] == "integer":
         schema |= {} if rule.least is None else {"minimum": rule.least}
@@ -183,7 +183,7 @@ def _scalar_schema(field: FieldDescriptor, rule: FieldRule, *, may_be_empty: boo
 
 
 def resource_pattern(formats: Sequence[str], *, may_be_empty: bool = False) -> str:
-    """Returns the pattern of a resource name from its formats, as in ["ladders/{ladder}", "leagues/{league}"]."""
+    """Return the pattern of a resource name from its formats, as in ["ladders/{ladder}", "leagues/{league}"]."""
     forms = [re.sub(r"\{([a-z]+)\}", lambda found: ID_PATTERNS[found[1]], each) for each in formats]
     return f"^({'|'.join(forms)}){'?' if may_be_empty else ''}$"
 
@@ -244,7 +244,7 @@ _MESSAGES = {
 
 
 def reasons_of(route: HttpRoute) -> list[str]:
-    """Lists the reasons for which a call of this route may be refused, in the order of `REASONS`."""
+    """List the reasons for which a call of this route may be refused, in the order of `REASONS`."""
     reasons = {*EVERY_CALL, *route.own_reasons}
     if ACCESS[route.operation] is not Access.PUBLIC:
         reasons |= {"TOKEN_MISSING", "NOT_ALLOWED"}
@@ -268,11 +268,11 @@ class ErrorResponses:
         self._responses: dict[str, Any] = {}
 
     def all_responses(self) -> dict[str, Any]:
-        """Returns all that was referred to, by name."""
+        """Return all that was referred to, by name."""
         return dict(sorted(self._responses.items()))
 
     def refer_to(self, route: HttpRoute) -> dict[str, Any]:
-        """Returns references to the responses of a route's errors, by HTTP status."""
+        """Return references to the responses of a route's errors, by HTTP status."""
         by_status = {
             status: [reason]
             for status, reason in HTTP_REASONS.items()
@@ -327,7 +327,7 @@ def _error_example(status: int, reason: str) -> dict[str, Any]:
 
 
 def error_schema() -> dict[str, Any]:
-    """Returns the schema of every error: google.rpc.Status as AIP-193 writes it, with exactly one ErrorInfo."""
+    """Return the schema of every error: google.rpc.Status as AIP-193 writes it, with exactly one ErrorInfo."""
     info = _closed_object(
         {
             "@type": {"const": "type.googleapis.com/google.rpc.ErrorInfo"},
@@ -413,13 +413,13 @@ _RIGHTS = {
 
 @cache
 def openapi_json() -> bytes:
-    """Returns the document as it is served: the same bytes in every process."""
+    """Return the document as it is served: the same bytes in every process."""
     return json.dumps(openapi_document(), separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @cache
 def openapi_document() -> Json:
-    """Returns the document. The caller must not change it."""
+    """Return the document. The caller must not change it."""
     return {
         "openapi": "3.1.0",
         "info": {

@@ -100,7 +100,7 @@ _SHOWN_IN_REQUESTS = {"options", "owner", "request_id"}
 
 
 def example_of_message(type_: Descriptor, *, is_input: bool, without: str = "") -> dict[str, Any]:
-    """Returns an example of a message as JSON: a request with what it needs, an answer with one value of each list."""
+    """Return an example of a message as JSON: a request with what it needs, an answer with one value of each list."""
     chosen = {oneof.fields[0].name for oneof in type_.oneofs}
     return {
         field.json_name: _example_of_field(field, is_input=is_input)
@@ -122,7 +122,7 @@ def _example_of_field(field: FieldDescriptor, *, is_input: bool) -> Any:
 
 
 def example_of_value(field: FieldDescriptor) -> Any:
-    """Returns an example of the JSON value of a field that is no message."""
+    """Return an example of the JSON value of a field that is no message."""
     if formats := rule_of_field(field).formats:
         name = example_of_name(formats[0])
         others = [name.replace("lowest", "house-greedy")] if field.name == "bots" else []
@@ -145,5 +145,5 @@ def _by_type(field: FieldDescriptor) -> Any:
 
 
 def example_of_name(format_: str) -> str:
-    """Returns an example of a resource name, as in matches/{match}."""
+    """Return an example of a resource name, as in matches/{match}."""
     return re.sub(r"\{([a-z]+)\}", lambda found: ID_EXAMPLES[found[1]], format_)

@@ -31,7 +31,7 @@ class OperationsPage:
 
 @cache
 def operations_page() -> OperationsPage:
-    """Returns the page of this version: the same bytes in every process."""
+    """Return the page of this version: the same bytes in every process."""
     style = (files("seatwise_server.rest") / "templates" / "operations.css").read_text(encoding="utf-8")
     html = (
         _environment()
@@ -63,7 +63,7 @@ def _environment() -> Environment:
 
 
 def _operations_by_service() -> list[tuple[Json, list[Json]]]:
-    """Returns each tag with its operations, which know their verb and path."""
+    """Return each tag with its operations, which know their verb and path."""
     document = openapi_document()
     operations = [
         {"verb": verb.upper(), "path": path, **operation}
@@ -77,7 +77,7 @@ def _operations_by_service() -> list[tuple[Json, list[Json]]]:
 
 
 def _to_prose(text: str) -> Markup:
-    """Returns paragraphs and lists."""
+    """Return paragraphs and list."""
     return Markup("").join(_to_block(block) for block in text.split("\n\n"))
 
 
@@ -91,12 +91,12 @@ def _to_block(block: str) -> Markup:
 
 
 def _to_inline(text: str) -> Markup:
-    """Returns the text with what stands in backticks as code."""
+    """Return the text with what stands in backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _type_of(schema: Json) -> Markup:
-    """Returns the type of a value in a few words, with a link to the type where there is one."""
+    """Return the type of a value in a few words, with a link to the type where there is one."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return Markup('<a href="#{0}">{0}</a>').format(name)
@@ -109,7 +109,7 @@ def _type_of(schema: Json) -> Markup:
 
 
 def _resolve_reference(value: Json) -> Json:
-    """Returns the component that a reference names, or the value itself."""
+    """Return the component that a reference names, or the value itself."""
     if "$ref" not in value:
         return value
     _, *keys = value["$ref"].split("/")
@@ -120,7 +120,7 @@ def _resolve_reference(value: Json) -> Json:
 
 
 def _curl_command(operation: Json) -> str:
-    """Returns a command line for this operation, with the examples of its parameters."""
+    """Return a command line for this operation, with the examples of its parameters."""
     path = operation["path"]
     for parameter in operation["parameters"]:
         if parameter["in"] == "path":

@@ -71,7 +71,7 @@ class CrossOriginCalls(CORSMiddleware):
         super().__init__(app, origins, _ALLOWED_METHODS, _ALLOWED_HEADERS, expose_headers=_EXPOSED_HEADERS)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Returns the answer to the question of a browser whether a page may call."""
+        """Return the answer to the question of a browser whether a page may call."""
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
@@ -97,7 +97,7 @@ HTML_TYPE = "text/html"
 
 
 def add_static_pages(urls: UrlTree, is_ready: Callable[[], bool]) -> None:
-    """Adds these URLs. `is_ready` is what /readyz says."""
+    """Add these URLs. `is_ready` is what /readyz says."""
     urls.add_endpoint("/healthz", "GET", "/healthz", _health_endpoint(lambda: True))
     urls.add_endpoint("/readyz", "GET", "/readyz", _health_endpoint(is_ready))
     urls.add_endpoint("/v1/openapi.json", "GET", "/v1/openapi.json", _answer_openapi)
@@ -150,7 +150,7 @@ class OperationEndpoint:
         self._authenticator = authenticator
 
     async def authorize(self, request: Request, values: list[str]) -> tuple[Caller, Message]:
-        """Returns the caller and the request message when it is the caller's turn. Raises `Refusal` if it is not allowed."""
+        """Return the caller and the request message when it is the caller's turn. Raises `Refusal` if it is not allowed."""
         caller = await authorize_request(self._authenticator, self.operation.method, request)
         body = await read_body(request)
         message = self._decoder.decode_request(values, request.scope["query_string"], body)
@@ -158,14 +158,14 @@ class OperationEndpoint:
         return caller, message
 
     async def answer_post(self, request: Request, values: list[str]) -> Response:
-        """Answers what changes something. Nobody keeps the response: it may hold a token."""
+        """Answer what changes something. Nobody keeps the response: it may hold a token."""
         accepted_type(request, JSON_TYPE)
         caller, message = await self.authorize(request, values)
         response = await self.operation.handle(caller, message)
         return json_response(write_json(response), {"cache-control": DO_NOT_KEEP})
 
     async def answer_get(self, request: Request, values: list[str]) -> Response:
-        """Answers what only reads, with a digest of the response as its ETag."""
+        """Answer what only reads, with a digest of the response as its ETag."""
         accepted_type(request, JSON_TYPE)
         caller, message = await self.authorize(request, values)
         cache_control = cache_control_of(request, ASK_AGAIN)
@@ -194,7 +194,7 @@ def endpoint_of(
     authenticator: Authenticator,
     streams: EventStreams,
 ) -> Endpoint:
-    """Returns the endpoint of an operation."""
+    """Return the endpoint of an operation."""
     endpoint = OperationEndpoint(operation, route, authenticator)
     if operation.is_streaming:
         return _stream_endpoint(endpoint, streams)
@@ -236,7 +236,7 @@ def new_url_tree(
     streams: EventStreams,
     is_ready: Callable[[], bool],
 ) -> UrlTree:
-    """Returns the tree of all URLs: the operations that run here, and pages that are none. `is_ready` is what /readyz says."""
+    """Return the tree of all URLs: the operations that run here, and pages that are none. `is_ready` is what /readyz says."""
     by_method = {operation.method: operation for operation in operations}
     urls = UrlTree()
     for route in HTTP_ROUTES:
@@ -248,7 +248,7 @@ def new_url_tree(
 
 
 def new_rest_app(urls: UrlTree, cors_origins: Sequence[str] = ()) -> ASGIApp:
-    """Returns the application. Pages of `cors_origins` may call it from a browser; `*` stands for every page."""
+    """Return the application. Pages of `cors_origins` may call it from a browser; `*` stands for every page."""
     app: ASGIApp = _Endpoints(urls)
     app = _GzipOnRequest(app)
     if cors_origins:
@@ -307,7 +307,7 @@ class RestApp:
         self._open_requests = Places(HTTP_REQUESTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, as ASGI asks."""
+        """Answer one request, as ASGI asks."""
         if scope["type"] != "http":
             return
         log = CallLog("", door="rest")

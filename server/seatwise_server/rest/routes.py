@@ -86,7 +86,7 @@ class HttpRoute:
         return [field for field in self.request.fields if field.name not in (self.path_field, self.body)]
 
     def resource_name(self, values: list[str]) -> str:
-        """Puts the values of `path_parameters` into `name_pattern`: ["my-bot", "1"] gives bots/my-bot/versions/1."""
+        """Put the values of `path_parameters` into `name_pattern`: ["my-bot", "1"] gives bots/my-bot/versions/1."""
         remaining = iter(values)
         return "/".join(next(remaining) if part == "*" else part for part in self.name_pattern.split("/"))
 
@@ -100,7 +100,7 @@ def _route_of(method: MethodDescriptor, rule: MethodRule) -> HttpRoute:
 
 
 def _with_parameters(pattern: str) -> str:
-    """Names each variable part after its collection: leagues/* becomes leagues/{league}."""
+    """Name each variable part after its collection: leagues/* becomes leagues/{league}."""
     parts = pattern.split("/")
     return "/".join(
         f"{{{_parameter_of(parts[place - 1])}}}" if part == "*" else part for place, part in enumerate(parts)
@@ -143,7 +143,7 @@ class _Node:
     answers_head: bool = True
 
     def verbs(self) -> set[str]:
-        """Returns those that are served here."""
+        """Return those that are served here."""
         return {*self.endpoints, *(["HEAD"] if self.answers_head and "GET" in self.endpoints else [])}
 
 
@@ -159,7 +159,7 @@ class UrlTree:
     def add_endpoint(
         self, path: str, verb: str, name: str, endpoint: Endpoint, *, answers_head: bool = True
     ) -> None:
-        """Adds an endpoint. A GET answers HEAD too, unless `answers_head` says that it changes something."""
+        """Add an endpoint. A GET answers HEAD too, unless `answers_head` says that it changes something."""
         node = self._root
         for part in _split_path(path):
             key = _ANY_PART if part.startswith("{") else part
@@ -168,7 +168,7 @@ class UrlTree:
         node.answers_head &= answers_head
 
     def find_endpoint(self, raw_path: str, verb: str) -> FoundEndpoint:
-        """Returns the endpoint. Raises `Refusal` NOT_FOUND, or 405 METHOD_NOT_ALLOWED with the verbs that are served."""
+        """Return the endpoint. Raises `Refusal` NOT_FOUND, or 405 METHOD_NOT_ALLOWED with the verbs that are served."""
         node, values = self._find_node(raw_path)
         if verb not in node.verbs():
             allowed = ", ".join(sorted(node.verbs()))
@@ -192,14 +192,14 @@ class UrlTree:
 
 
 def _split_path(path: str) -> list[str]:
-    """Splits off the verb after the colon as a part of its own, which begins with the colon."""
+    """Split off the verb after the colon as a part of its own, which begins with the colon."""
     head, _, last = path.rpartition("/")
     last, colon, verb = last.partition(":")
     return [*head.split("/"), last, *([colon + verb] if colon else [])]
 
 
 def _decode_part(part: str, raw_path: str) -> str:
-    """Undoes percent encoding. No name has a slash or a colon in one of its parts, however it is written."""
+    """Undo percent encoding. No name has a slash or a colon in one of its parts, however it is written."""
     if "%" not in part:
         return part
     try:

@@ -29,7 +29,7 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 async def authorize_call(
     authenticator: Authenticator, method: str, context: Context, peer: str = ""
 ) -> Caller:
-    """Returns the caller if it may call this method. Raises `Refusal` if it may not.
+    """Return the caller if it may call this method. Raises `Refusal` if it may not.
 
     `peer` is its address if a proxy has told it; otherwise the address that the transport sees counts.
     """
@@ -37,12 +37,12 @@ async def authorize_call(
 
 
 def is_anonymous(context: Context) -> bool:
-    """Returns whether the caller sent no token, not even an unreadable one."""
+    """Return whether the caller sent no token, not even an unreadable one."""
     return all(key != "authorization" for key, _ in context.invocation_metadata() or ())
 
 
 def _read_token(context: Context) -> str | None:
-    """Returns the token of the metadata `authorization: Bearer <token>`."""
+    """Return the token of the metadata `authorization: Bearer <token>`."""
     for key, value in context.invocation_metadata() or ():
         if key == "authorization":
             return read_bearer_token(str(value))
@@ -57,7 +57,7 @@ class CallerAddresses:
         self._proxies = ProxyNetworks(proxies)
 
     def peer_of(self, context: Context) -> str:
-        """Returns the address of the caller in the form of gRPC: `ipv4:192.0.2.1:5123`, without the port if a proxy has told it."""
+        """Return the address of the caller in the form of gRPC: `ipv4:192.0.2.1:5123`, without the port if a proxy has told it."""
         peer = str(context.peer())
         address = address_of_peer(peer)
         if not self._proxies.has_address(address):
@@ -75,7 +75,7 @@ class CallerAddresses:
 
 
 def encode_refusal(refusal: Refusal) -> status_pb2.Status:
-    """Returns the refusal as a `google.rpc.Status`."""
+    """Return the refusal as a `google.rpc.Status`."""
     info = error_details_pb2.ErrorInfo(reason=refusal.reason, domain=ERROR_DOMAIN, metadata=refusal.metadata)
     details = [_pack_detail(info)]
     if refusal.code == "INVALID_ARGUMENT":
@@ -97,7 +97,7 @@ def _pack_detail(detail: Message) -> any_pb2.Any:
 
 
 async def abort_call(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
-    """Ends the RPC with the refusal.
+    """End the RPC with the refusal.
 
     Raises CancelledError, which closes the stream, if the caller does not read the refusal in time.
     """
@@ -126,7 +126,7 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
         self._logs_calls = logs_calls
 
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
-        """Returns the handler, wrapped. gRPC itself answers calls of unknown methods."""
+        """Return the handler, wrapped. gRPC itself answers calls of unknown methods."""
         handler = await continuation(handler_call_details)
         if handler is None:
             return None
@@ -170,7 +170,7 @@ def _wrap_call(
 def _wrap_writer(
     method: str, behaviour: Callable[[Any, Context], Awaitable[Any]], check: RequestCheck, logs_calls: bool
 ) -> Any:
-    """Wraps a stream that writes its responses itself as a generator that yields none.
+    """Wrap a stream that writes its responses itself as a generator that yields none.
 
     Interceptors of others, as that of OpenTelemetry, iterate over every stream of responses. This costs 1 to 2 us for each stream, and
     nothing for a message. To hand each message from the writer to a generator would take 17 us.
@@ -201,7 +201,7 @@ def _wrap_stream(
 
 @asynccontextmanager
 async def _reporting_errors(method: str, context: Context, logs_calls: bool) -> AsyncIterator[None]:
-    """Tells the caller of every error inside this block as a refusal, and writes the call's log line if `logs_calls`."""
+    """Tell the caller of every error inside this block as a refusal, and write the call's log line if `logs_calls`."""
     line = CallLog(method)
     try:
         yield
@@ -219,7 +219,7 @@ async def _reporting_errors(method: str, context: Context, logs_calls: bool) -> 
 
 
 def _request_check(handler: Any) -> RequestCheck:
-    """Returns the check of a request, or of a stream of requests, that runs before its handler.
+    """Return the check of a request, or of a stream of requests, that runs before its handler.
 
     Play parses its bytes itself, so it needs no check.
     """
@@ -229,7 +229,7 @@ def _request_check(handler: Any) -> RequestCheck:
 
 
 def _check_request(request: Any) -> Any:
-    """Returns the request. Raises `Refusal` MALFORMED if it could not be parsed."""
+    """Return the request. Raises `Refusal` MALFORMED if it could not be parsed."""
     if isinstance(request, UnreadableRequest):
         raise Refusal("MALFORMED", UNREADABLE)
     return request

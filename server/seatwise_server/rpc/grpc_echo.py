@@ -31,7 +31,7 @@ class GrpcEcho:
         self._method = f"/{secrets.token_hex(16)}/Echo"
 
     async def run_echo(self) -> None:
-        """Measures until cancelled. A fault of the measurement stops nothing: then no delay is known."""
+        """Measure until cancelled. A fault of the measurement stops nothing: then no delay is known."""
         server = grpc.aio.server(options=[("grpc.max_allowed_incoming_connections", 8)])
         server.add_generic_rpc_handlers((_EchoHandler(self._method),))
         port = server.add_insecure_port("127.0.0.1:0")
@@ -49,7 +49,7 @@ class GrpcEcho:
             await server.stop(None)
 
     async def _measure(self, target: str) -> None:
-        """Sends echoes as long as they are needed and their connection lasts."""
+        """Send echoes as long as they are needed and their connection lasts."""
         loop = asyncio.get_running_loop()
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
         async with grpc.aio.insecure_channel(target, options=options) as channel:
@@ -67,7 +67,7 @@ class GrpcEcho:
 
 
 class _EchoHandler(grpc.GenericRpcHandler):
-    """Returns what it is sent."""
+    """Return what it is sent."""
 
     def __init__(self, method: str) -> None:
         self._method = method
@@ -75,7 +75,7 @@ class _EchoHandler(grpc.GenericRpcHandler):
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler[bytes, bytes] | None:
-        """Returns the one method that there is; None for any other."""
+        """Return the one method that there is; None for any other."""
         if handler_call_details.method != self._method:
             return None
         return grpc.stream_stream_rpc_method_handler(_echo)

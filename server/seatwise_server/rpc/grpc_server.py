@@ -101,7 +101,7 @@ class GrpcServer:
         logs_calls: bool = True,
         proxies: Collection[str] = (),
     ) -> None:
-        """Makes a server that is not bound yet.
+        """Make a server that is not bound yet.
 
         With a forwarder, reads without a token go through it. `logs_calls` is false for a process to which calls are forwarded.
         `proxies` are addresses or networks of proxies, which say in `x-forwarded-for` who calls.
@@ -121,17 +121,17 @@ class GrpcServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
 
     def add_lobby(self, lobby: LobbyServicer) -> None:
-        """Serves LobbyService, whose only method is Attend."""
+        """Serve LobbyService, whose only method is Attend."""
         lobby_service_pb2_grpc.add_LobbyServiceServicer_to_server(lobby, self.server)  # type: ignore[no-untyped-call]  # generated
         self._services.append(LOBBY)
 
     def add_play(self, play: PlayServicer) -> None:
-        """Serves PlayService, whose only method is Play."""
+        """Serve PlayService, whose only method is Play."""
         self.server.add_generic_rpc_handlers((play.handler(),))
         self._services.append(PLAY)
 
     def add_operations(self, operations: Iterable[Operation], authenticator: Authenticator) -> None:
-        """Serves the operations of the services layer."""
+        """Serve the operations of the services layer."""
         by_service: dict[str, list[Operation]] = {}
         for operation in operations:
             by_service.setdefault(operation.method.split("/")[1], []).append(operation)
@@ -142,7 +142,7 @@ class GrpcServer:
         self._services += by_service
 
     def bind(self, where: str, credentials: grpc.ServerCredentials | None) -> int:
-        """Binds host:port, with TLS if there are credentials. Returns the port, or 0 if it cannot be bound."""
+        """Bind host:port, with TLS if there are credentials. Return the port, or 0 if it cannot be bound."""
         try:
             if credentials is None:
                 return self.server.add_insecure_port(where)
@@ -151,7 +151,7 @@ class GrpcServer:
             return 0
 
     def bind_health(self, where: str) -> int:
-        """Binds a second host:port for health checks alone, in plain text. Returns the port, or 0 if it cannot be bound."""
+        """Bind a second host:port for health checks alone, in plain text. Return the port, or 0 if it cannot be bound."""
         server = grpc.aio.server(
             options=(*SERVER_OPTIONS, ("grpc.max_allowed_incoming_connections", MOST_PROBES))
         )
@@ -163,14 +163,14 @@ class GrpcServer:
             return 0
 
     async def start(self) -> None:
-        """Begins to answer. The health status is not ready until `set_ready`."""
+        """Begin to answer. The health status is not ready until `set_ready`."""
         self._add_reflection()
         self.set_ready(False)
         for server in self._servers:
             await server.start()
 
     def _add_reflection(self) -> None:
-        """Answers reflection in its newest version and in the one before, which have the same messages."""
+        """Answer reflection in its newest version and in the one before, which have the same messages."""
         versions = (REFLECTION, reflection.SERVICE_NAME)
         servicer = reflection.aio.ReflectionServicer(
             (*self._services, HEALTH, *versions), _ShownDescriptors()
@@ -185,11 +185,11 @@ class GrpcServer:
             self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(version, handlers),))
 
     async def stop(self, grace_s: float) -> None:
-        """Stops the server. Calls that are still open after `grace_s` seconds are cancelled."""
+        """Stop the server. Calls that are still open after `grace_s` seconds are cancelled."""
         await asyncio.gather(*(server.stop(grace_s) for server in self._servers))
 
     def set_ready(self, is_ready: bool, *, is_full: bool = False, is_able: bool = True) -> None:
-        """Sets the health status. With full tables, Play and the process as a whole are not ready; the other services are."""
+        """Set the health status. With full tables, Play and the process as a whole are not ready; the other services are."""
         said = dict.fromkeys(self._services, is_ready)
         said |= dict.fromkeys(("", PLAY) if PLAY in said else ("",), is_ready and is_able and not is_full)
         said |= {LIVE: True, ABLE: is_ready and is_able}
@@ -209,11 +209,11 @@ class _ShownDescriptors:
         return getattr(self._known, name)
 
     def FindFileByName(self, name: str) -> FileDescriptor:
-        """Returns the file. Raises KeyError."""
+        """Return the file. Raises KeyError."""
         return _first_found(name, self._known.FindFileByName, self._newest.FindFileByName)
 
     def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:
-        """Returns the file that declares a message, an enum, a service, a method or a field. Raises KeyError."""
+        """Return the file that declares a message, an enum, a service, a method or a field. Raises KeyError."""
         return _first_found(
             symbol,
             self._known.FindFileContainingSymbol,

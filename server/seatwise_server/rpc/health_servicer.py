@@ -30,14 +30,14 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
         self._watchers = Places(HEALTH_WATCHERS)
 
     def set_statuses(self, said: Mapping[str, Status]) -> None:
-        """Replaces the status of every service. Watchers are notified only of a change."""
+        """Replace the status of every service. Watchers are notified only of a change."""
         if said != self._said:
             self._said = dict(said)
             self._news.set()
             self._news = asyncio.Event()
 
     async def Check(self, request: pb.HealthCheckRequest, context: Context) -> pb.HealthCheckResponse:  # noqa: ARG002
-        """Returns the status of a service. Raises `Refusal` NOT_FOUND if there is no such service."""
+        """Return the status of a service. Raises `Refusal` NOT_FOUND if there is no such service."""
         if request.service not in self._said:
             raise Refusal("NOT_FOUND", f"there is no service {request.service[:80]!r}")
         return pb.HealthCheckResponse(status=self._said[request.service])
@@ -47,7 +47,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
         request: pb.HealthCheckRequest,
         context: Context,  # noqa: ARG002
     ) -> AsyncIterator[pb.HealthCheckResponse]:
-        """Sends the status of a service, and sends it again after each change."""
+        """Send the status of a service, and send it again after each change."""
         last: Status | None = None
         with self._watchers.reserve_place():
             while True:

@@ -26,7 +26,7 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         self._open_streams = open_streams
 
     async def Attend(self, requests: AsyncIterator[pb.AttendRequest], context: Context) -> None:
-        """Serves one stream, from its first request to its end."""
+        """Serve one stream, from its first request to its end."""
         arrival = note_arrival_of_stream()
         caller = await authorize_call(self._authenticator, ATTEND_METHOD, context)
         first = await _first_request(requests)

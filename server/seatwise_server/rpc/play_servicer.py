@@ -33,12 +33,12 @@ class PlayServicer:
         self._connections = PeerConnections()
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
+        """Return the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
         play: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self.play)
         return grpc.method_handlers_generic_handler(SERVICE, {"Play": play})
 
     async def play(self, raws: AsyncIterator[bytes], context: Context) -> None:
-        """Serves one stream, from its first byte to its last."""
+        """Serve one stream, from its first byte to its last."""
         arrival = note_arrival_of_stream()
         caller = await authorize_call(self._authenticator, PLAY_METHOD, context)
         meter = self._meter_for(caller.bot, context.peer())
@@ -61,7 +61,7 @@ class PlayServicer:
         return self._referee.meters.meter_for(bot, address, read)
 
     async def _read(self, raws: AsyncIterator[bytes], stream: PlayStream) -> None:
-        """Reads until the stream ends.
+        """Read until the stream ends.
 
         It never waits for the journal, only for room in an outbox that the bot does not read.
         """

@@ -46,15 +46,15 @@ class ReadForwarder:
         return self._channel is not None
 
     async def wait_until_wanted(self) -> None:
-        """Returns when the first anonymous read has arrived."""
+        """Return when the first anonymous read has arrived."""
         await self._wanted.wait()
 
     def connect(self, socket: Path) -> None:
-        """Begins to forward reads to the gRPC server at this UNIX socket."""
+        """Begin to forward reads to the gRPC server at this UNIX socket."""
         self._channel = grpc.aio.insecure_channel(f"unix:{socket}", options=CHANNEL_TO_READS)
 
     async def disconnect(self) -> None:
-        """Answers reads here from now on, and ends those that the other process is answering."""
+        """Answer reads here from now on, and end those that the other process is answering."""
         channel, self._channel = self._channel, None
         if channel:
             await channel.close()
@@ -62,7 +62,7 @@ class ReadForwarder:
     async def call_unary(
         self, method: str, request: bytes, context: Context, answer_here: Callable[[], Awaitable[bytes]]
     ) -> bytes:
-        """Returns the response to one read. Raises `Refusal`."""
+        """Return the response to one read. Raises `Refusal`."""
         self._wanted.set()
         if self._channel:
             with self._forwarded.reserve_place():
@@ -87,7 +87,7 @@ class ReadForwarder:
     async def call_streaming(
         self, method: str, request: bytes, context: Context, answer_here: Callable[[], AsyncIterator[bytes]]
     ) -> AsyncIterator[bytes]:
-        """Yields the responses of a stream.
+        """Yield the responses of a stream.
 
         Raises `Refusal`. If the other process has ended, the refusal asks the caller to come back.
         """
@@ -117,13 +117,13 @@ class ReadProcessLost(Exception):
 
 
 def _is_cancelled() -> bool:
-    """Returns whether this task is cancelled. A call of a closed channel raises the same error."""
+    """Return whether this task is cancelled. A call of a closed channel raises the same error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _explain_failure(error: grpc.aio.AioRpcError) -> BaseException:
-    """Returns the refusal that the other process sent, or an exception that says why it sent none."""
+    """Return the refusal that the other process sent, or an exception that says why it sent none."""
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY:
             return _decode_refusal(bytes(value) if not isinstance(value, str) else value.encode())

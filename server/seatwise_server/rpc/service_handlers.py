@@ -29,7 +29,7 @@ def service_handler(
     forwarder: ReadForwarder | None = None,
     addresses: CallerAddresses | None = None,
 ) -> grpc.GenericRpcHandler:
-    """Returns the handler of one proto service, for `grpc.aio.Server.add_generic_rpc_handlers`.
+    """Return the handler of one proto service, for `grpc.aio.Server.add_generic_rpc_handlers`.
 
     With a forwarder, calls of public methods without a token go through it. `addresses` knows the proxies.
     """
@@ -51,7 +51,7 @@ class _Callers:
         self._addresses = addresses
 
     async def admit_caller(self, operation: Operation, request: Any, context: Context) -> Caller:
-        """Returns the caller. Raises `Refusal` if it may not call the method, or not as often."""
+        """Return the caller. Raises `Refusal` if it may not call the method, or not as often."""
         peer = self._addresses.peer_of(context)
         caller = await authorize_call(self._authenticator, operation.method, context, peer)
         await operation.admit(caller, request)
@@ -87,7 +87,7 @@ def _stream_behaviour(
 def _forwarding_handler(
     operation: Operation, callers: _Callers, forwarder: ReadForwarder
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """Returns a handler of raw bytes: a request is read here only for its cost, and is forwarded as it came."""
+    """Return a handler of raw bytes: a request is read here only for its cost, and is forwarded as it came."""
     if operation.is_streaming:
         return grpc.unary_stream_rpc_method_handler(_forwarded_stream(operation, callers, forwarder))
     return grpc.unary_unary_rpc_method_handler(_forwarded_call(operation, callers, forwarder))

@@ -44,7 +44,7 @@ SCOPES_OF_GUESTS = SCOPES_OF_BOTS | {Access.GUEST}
 
 
 def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
-    """Returns the scopes with these names, and those that they include. It ignores names that this version does not know."""
+    """Return the scopes with these names, and those that they include. It ignores names that this version does not know."""
     known = {
         it.value: it
         for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE | SCOPES_OF_OWNERS | {Access.JOIN, Access.GUEST}
@@ -58,7 +58,7 @@ def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
 
 
 def _name_of_call(method: str) -> str:
-    """Returns the name of a method as gRPC calls it: seatwise.v1.MatchService.GetMatch is /seatwise.v1.MatchService/GetMatch."""
+    """Return the name of a method as gRPC calls it: seatwise.v1.MatchService.GetMatch is /seatwise.v1.MatchService/GetMatch."""
     service, _, name = method.rpartition(".")
     return f"/{service}/{name}"
 

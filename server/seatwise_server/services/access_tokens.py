@@ -106,7 +106,7 @@ class AccessService:
         return pb.RevokeAccessTokenResponse(access_token=resources.access_token_resource(revoked))
 
     async def _check_holder(self, caller: Caller, name: str) -> None:
-        """Raises `Refusal` NOT_FOUND if the caller is an owner, and the token is not its own."""
+        """Raise `Refusal` NOT_FOUND if the caller is an owner, and the token is not its own."""
         if caller.owner:
             token = await self._access_tokens.get_token(name)
             if token is None or not _may_manage(caller, token):
@@ -154,7 +154,7 @@ class AccessService:
                 return names
 
     async def _erase_owner_at(self, owner: str, bots: Iterable[str]) -> set[str]:
-        """Erases the owner at those of the bots that are its. Also at one that is in no list: its registration was cut off."""
+        """Erase the owner at those of the bots that are its. Also at one that is in no list: its registration was cut off."""
         stored = await self._bots.owners_of([*bots])
         named = {bot: form for bot, form in stored.items() if unify_owner(form) == owner}
         for bot, form in named.items():
@@ -172,7 +172,7 @@ class AccessService:
                 return names
 
     async def _check_scopes(self, holder: str, numbers: Iterable[int]) -> frozenset[str]:
-        """Returns the names of the scopes. Raises `Refusal` for scopes that this holder cannot have, and for unknown bots."""
+        """Return the names of the scopes. Raises `Refusal` for scopes that this holder cannot have, and for unknown bots."""
         if holder == LOCAL_ADMIN:
             raise Refusal(
                 "INVALID_ARGUMENT",
@@ -191,7 +191,7 @@ class AccessService:
         return frozenset(scopes)
 
     async def _scopes_for(self, holder: str) -> tuple[str, frozenset[Access]]:
-        """Returns what the holder is, and the scopes that it may have. Raises `Refusal` if there is no such bot or owner."""
+        """Return what the holder is, and the scopes that it may have. Raises `Refusal` if there is no such bot or owner."""
         if holder.startswith("bots/"):
             await find_bot(self._bots, holder)
             return "a bot", SCOPES_OF_BOTS

@@ -93,7 +93,7 @@ class AdminService:
         )
 
     async def _read_work_leases(self) -> list[pb.Lease]:
-        """Returns the leases of the process that runs the house bots, and of the process that hosts each ladder."""
+        """Return the leases of the process that runs the house bots, and of the process that hosts each ladder."""
         works = {HOUSE_BOTS: HOUSE_BOTS}
         works |= {ladder: ladder_lease(ladder) for ladder in await self._store.ladders.all_names()}
         held = {what: await self._store.leases.read_holder(work) for what, work in works.items()}
@@ -137,6 +137,6 @@ def _live_match(job: Job, fence: Fence | None) -> pb.LiveMatch:
 
 
 async def read_queue_depths(store: Store) -> dict[str, int]:
-    """Returns the number of bots that wait in each queue and ladder, and of created matches that wait for their bots."""
+    """Return the number of bots that wait in each queue and ladder, and of created matches that wait for their bots."""
     queues = (*QUEUES, CREATED, *await store.ladders.list_names())
     return {queue: await store.queues.count_waiting(queue) for queue in queues}

@@ -41,7 +41,7 @@ def new_operations(
     owner_limits: OwnerLimits | None = None,
     open_streams: OpenStreams | None = None,
 ) -> list[Operation]:
-    """Returns every unary and server-streaming operation of the API, working on this store.
+    """Return every unary and server-streaming operation of the API, working on this store.
 
     `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept
     for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
@@ -76,7 +76,7 @@ def new_operations(
 
 
 def _ending_with_token(operation: Operation, open_streams: OpenStreams) -> Operation:
-    """Returns the operation, whose streams end when the token is taken away that they were opened with."""
+    """Return the operation, whose streams end when the token is taken away that they were opened with."""
     if not operation.is_streaming:
         return operation
 

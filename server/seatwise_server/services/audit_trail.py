@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 
 def is_audited(method: str) -> bool:
-    """Returns whether a method is an action of admins: it needs a scope of people, and does more than read."""
+    """Return whether a method is an action of admins: it needs a scope of people, and does more than read."""
     return ACCESS[method] not in SCOPES_OF_BOTS | {Access.PUBLIC} and not is_read(method)
 
 
@@ -75,7 +75,7 @@ class AuditTrail:
         return self._written <= REFUSALS_A_MINUTE
 
     async def _thing_of(self, request: Any) -> str:
-        """Returns what a request is about, without the name of a person."""
+        """Return what a request is about, without the name of a person."""
         for field in ("holder", "owner"):
             person = getattr(request, field, "")
             if person and not hasattr(request, "bot"):
@@ -99,7 +99,7 @@ def _text_of(thing: Any) -> str:
 
 
 def audit_operation(operation: Operation, trail: AuditTrail) -> Operation:
-    """Returns the operation, with an entry of the audit log before it is done, and another if it is refused then."""
+    """Return the operation, with an entry of the audit log before it is done, and another if it is refused then."""
     if not is_audited(operation.method):
         return operation
     handle = operation.handle

@@ -47,7 +47,7 @@ class TokenUses:
             self._unwritten.add(token_name)
 
     async def watch_uses(self) -> None:
-        """Writes the uses. Runs until cancelled."""
+        """Write the uses. Runs until cancelled."""
         while True:
             await asyncio.sleep(WRITE_EVERY_S)
             try:
@@ -56,7 +56,7 @@ class TokenUses:
                 log.debug("token_uses_paused")
 
     async def write_uses(self) -> None:
-        """Writes all uses that are not written yet."""
+        """Write all uses that are not written yet."""
         now_s = time.monotonic()
         self._written_s = {name: at for name, at in self._written_s.items() if now_s - at < USE_RESOLUTION_S}
         if used := sorted(self._unwritten):
@@ -104,7 +104,7 @@ ANONYMOUS = Caller()
 
 
 def read_bearer_token(header: str | None) -> str | None:
-    """Returns the token of an `authorization` header, whose form is `Bearer <token>`; None without a header.
+    """Return the token of an `authorization` header, whose form is `Bearer <token>`; None without a header.
 
     Raises `Refusal` TOKEN_MISSING for a header of another form.
     """
@@ -140,7 +140,7 @@ class Authenticator:
         """Is told of each refusal before it is sent."""
 
     async def authorize(self, method: str, token: str | None, peer: str = "") -> Caller:
-        """Returns the caller if it may call the method, of the form /seatwise.v1.MatchService/GetMatch.
+        """Return the caller if it may call the method, of the form /seatwise.v1.MatchService/GetMatch.
 
         `peer` is the address that the transport saw; it is logged when a token is refused. Raises `Refusal`
         TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED, TOKEN_EXPIRED, NOT_ALLOWED, SCOPE_MISSING or ISSUER_UNAVAILABLE.
@@ -162,7 +162,7 @@ class Authenticator:
         return caller
 
     async def _authenticate_id_token(self, id_tokens: IdTokens, token: str, peer: str) -> Caller:
-        """Returns a caller that may become the owner that its ID token names, and nothing else."""
+        """Return a caller that may become the owner that its ID token names, and nothing else."""
         try:
             owner = await id_tokens.read_owner(token)
         except Refusal as refusal:

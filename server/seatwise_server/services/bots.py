@@ -63,7 +63,7 @@ class Encounters:
     last_end_ms: int = 0
 
     def add(self, match: FinishedMatch, own: int, other: int) -> None:
-        """Adds a match in which the bot had the seat `own`, and the opponent the seat `other`."""
+        """Add a match in which the bot had the seat `own`, and the opponent the seat `other`."""
         self.matches += 1
         self.wins += match.ranks[own] < match.ranks[other]
         self.ties += match.ranks[own] == match.ranks[other]
@@ -73,7 +73,7 @@ class Encounters:
         self.last_end_ms = max(self.last_end_ms, match.end_ms)
 
     def to_message(self) -> bot_pb2.OpponentRecord:
-        """Returns the means as they are sent."""
+        """Return the means as they are sent."""
         return bot_pb2.OpponentRecord(
             opponent=self.opponent,
             game=self.game,
@@ -105,7 +105,7 @@ class OpponentTables:
         self._played: LRUCache[str, FinishedMatch] = LRUCache(MOST_PLAYED_IN_MEMORY)
 
     async def get_table(self, caller: Caller, bot: str) -> OpponentTable:
-        """Returns the table of the bot, without what is withheld from the caller."""
+        """Return the table of the bot, without what is withheld from the caller."""
         wanted = MatchFilter(bot=bot, state=MatchState.FINISHED)
         names = await self._store.matches.newest_names(MOST_OPPONENT_MATCHES, wanted)
         played = await self._read_played(names)
@@ -122,7 +122,7 @@ class OpponentTables:
 
 
 def _played_match(meta: MatchMeta) -> FinishedMatch | None:
-    """Returns the match; None if it has no result that counts."""
+    """Return the match; None if it has no result that counts."""
     match = match_resource(meta)
     if not match.result.ranks:
         return None
@@ -202,7 +202,7 @@ class BotService:
         return pb.RegisterBotResponse(bot=resources.bot_resource(bot), token=issued.token or "")
 
     async def _admit_bot(self, caller: Caller, request: pb.RegisterBotRequest, bot: str) -> str:
-        """Counts a bot that is about to be registered, and its name, as its owner's; returns the owner.
+        """Count a bot that is about to be registered, and its name, as its owner's; returns the owner.
 
         A bot that is registered already is not counted. The operator registers versions of any name. Raises `Refusal`.
         """
@@ -238,7 +238,7 @@ class BotService:
             ) from None
 
     async def _check_registered(self, caller: Caller, bot: RegisteredBot) -> None:
-        """Raises `Refusal` if the bot is another owner's, or its owner was erased meanwhile: then nothing of its name stays."""
+        """Raise `Refusal` if the bot is another owner's, or its owner was erased meanwhile: then nothing of its name stays."""
         if bot.owner != caller.owner:
             raise Refusal("ALREADY_EXISTS", f"{bot.bot} is registered already; register another version")
         if await self._owners.get_owner(caller.owner) is None:
@@ -246,7 +246,7 @@ class BotService:
             raise owner_not_found(caller.owner)
 
     async def _check_name(self, caller: Caller, name: str) -> None:
-        """Raises `Refusal` if the name tells others that the bot is the server's, or another's: versions share a name."""
+        """Raise `Refusal` if the name tells others that the bot is the server's, or another's: versions share a name."""
         if name.startswith(RESERVED_PREFIXES):
             why = f"bot is {name}: names that begin with {', '.join(RESERVED_PREFIXES)} are the server's own"
             raise Refusal("INVALID_ARGUMENT", why, field="bot")
@@ -255,7 +255,7 @@ class BotService:
             raise _name_taken(name)
 
     async def _discount_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> None:
-        """Does not count a bot that another was quicker to register."""
+        """Do not count a bot that another was quicker to register."""
         if caller.owner:
             bot = bot_name_for(request.bot, request.version or "1")
             known = await self._bots.get_bot(bot)
@@ -263,7 +263,7 @@ class BotService:
                 await self._owners.remove_bot(caller.owner, bot)
 
     async def _check_owner(self, caller: Caller, bot: str) -> None:
-        """Raises `Refusal` NOT_ALLOWED if the caller is an owner, and the bot is not its own.
+        """Raise `Refusal` NOT_ALLOWED if the caller is an owner, and the bot is not its own.
 
         Both must say so: the owner's set may have a bot that another was quicker to register, and the operator may write any
         owner at a bot.
@@ -386,7 +386,7 @@ class BotService:
 
 
 async def find_bot(bots: Bots, name: str) -> RegisteredBot:
-    """Returns the bot of that name. Raises `Refusal` NOT_FOUND for a bot that is not registered."""
+    """Return the bot of that name. Raises `Refusal` NOT_FOUND for a bot that is not registered."""
     try:
         bot = await bots.get_bot(name)
     except (BadBotName, BotAbsent):
@@ -397,7 +397,7 @@ async def find_bot(bots: Bots, name: str) -> RegisteredBot:
 
 
 def check_bot_name(field: str, name: str) -> None:
-    """Raises `Refusal` INVALID_ARGUMENT if this can be the name of no bot; `field` is the field of the request."""
+    """Raise `Refusal` INVALID_ARGUMENT if this can be the name of no bot; `field` is the field of the request."""
     try:
         parse_bot_name(name)
     except BadBotName as bad:
@@ -409,5 +409,5 @@ def _name_taken(name: str) -> Refusal:
 
 
 def bot_not_found(name: str) -> Refusal:
-    """Returns the refusal for a bot that is not registered."""
+    """Return the refusal for a bot that is not registered."""
     return Refusal("NOT_FOUND", f"no bot {name[:80]!r} is registered", bot=name[:80])

@@ -29,7 +29,7 @@ class CallLog:
         self._start_s = time.monotonic()
 
     def refusal_for(self, error: Exception) -> Refusal:
-        """Returns the refusal that the caller gets for this error.
+        """Return the refusal that the caller gets for this error.
 
         Only an error of the server is logged with its traceback.
         """
@@ -45,7 +45,7 @@ class CallLog:
         return refusal
 
     def write_line(self, **more: object) -> None:
-        """Writes the line, unless the method is one of `QUIET_PREFIXES`. `more` are fields that only this door has."""
+        """Write the line, unless the method is one of `QUIET_PREFIXES`. `more` are fields that only this door has."""
         took_ms = int((time.monotonic() - self._start_s) * 1000)
         if not self.method.startswith(QUIET_PREFIXES):
             log.info(
@@ -79,7 +79,7 @@ class RefusedTokenLog:
         self._left_out = 0
 
     def write_refusal(self, reason: str, peer: str) -> None:
-        """Writes the line, unless there were too many."""
+        """Write the line, unless there were too many."""
         self._begin_second(int(time.monotonic()))
         address = _PEER_PORT.sub("", peer)
         self._refused[address] += 1

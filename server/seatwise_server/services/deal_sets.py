@@ -34,7 +34,7 @@ class DealSetRegistry:
     """Seconds that a set is kept after its last match: as long as records are kept."""
 
     async def join_set(self, setup: Setup, wanted: match_pb2.DealSet) -> Setup:
-        """Adds the match to the set, and returns it with a seed of its own. Raises `Refusal` if it cannot join."""
+        """Add the match to the set, and return it with a seed of its own. Raises `Refusal` if it cannot join."""
         _check_place(wanted)
         fresh = secrets.token_bytes(SEED_BYTES)
         args = (wanted.name, wanted.number, setup.match, wanted.size, _deals_kind(setup), fresh)
@@ -46,7 +46,7 @@ class DealSetRegistry:
         return replace(setup, seed=seed_in_set(seed, place.number), deal_set=place)
 
     async def check_is_over(self, match: match_pb2.Match) -> None:
-        """Raises `Refusal` SET_RUNNING if other bots may still play the deals of this match."""
+        """Raise `Refusal` SET_RUNNING if other bots may still play the deals of this match."""
         name = match.deal_set.name
         if name and not await self.store.sets.is_over(name):
             raise Refusal(
@@ -57,12 +57,12 @@ class DealSetRegistry:
             )
 
     async def get_set(self, name: str) -> pb.GetDealSetResponse:
-        """Returns the present state of the set. Raises `Refusal` NOT_FOUND if there is none."""
+        """Return the present state of the set. Raises `Refusal` NOT_FOUND if there is none."""
         found = await _NAMES.find_resource(name, self.store.sets.get_set)
         return pb.GetDealSetResponse(size=found.size, matches=found.matches, over=found.is_over)
 
     async def close_set(self, name: str) -> pb.CloseDealSetResponse:
-        """Closes the set, so that no more matches can join. Raises `Refusal` NOT_FOUND if there is none."""
+        """Close the set, so that no more matches can join. Raises `Refusal` NOT_FOUND if there is none."""
         is_over = await _NAMES.find_resource(name, partial(self.store.sets.close_set, keep_s=self.keep_s))
         return pb.CloseDealSetResponse(over=is_over)
 
@@ -84,7 +84,7 @@ def _check_place(wanted: match_pb2.DealSet) -> None:
 
 
 def _deals_kind(setup: Setup) -> str:
-    """Returns the properties that all matches of a set must share, because the deals depend on them."""
+    """Return the properties that all matches of a set must share, because the deals depend on them."""
     return canonical_json(
         {
             "game": setup.game,
@@ -145,7 +145,7 @@ class WithheldResults:
     store: Store
 
     async def withhold_from(self, caller: Caller, matches: Sequence[match_pb2.Match]) -> int:
-        """Removes the results that the caller may not see yet from these messages, and returns how many."""
+        """Remove the results that the caller may not see yet from these messages, and return how many."""
         ended = [match for match in matches if match.HasField("result") and match.deal_set.name]
         hidden = [match for match in ended if not _is_exempt(caller, match.bots)]
         running = await self.store.sets.running_among(match.deal_set.name for match in hidden)
@@ -156,7 +156,7 @@ class WithheldResults:
         return len(withheld)
 
     async def withhold_logged(self, caller: Caller, results: Sequence[league_pb2.LeagueResult]) -> int:
-        """Removes points, ranks, endings and chain that the caller may not see yet, and returns from how many results."""
+        """Remove points, ranks, endings and chain that the caller may not see yet, and return from how many results."""
         hidden = [each for each in results if each.deal_set and not _is_exempt(caller, each.bots)]
         running = await self.store.sets.running_among(each.deal_set for each in hidden)
         withheld = [each for each in hidden if each.deal_set in running]
@@ -167,14 +167,14 @@ class WithheldResults:
         return len(withheld)
 
     async def withhold_played(self, caller: Caller, played: Sequence[FinishedMatch]) -> list[FinishedMatch]:
-        """Returns the matches of which the caller may see the result."""
+        """Return the matches of which the caller may see the result."""
         hidden = [each for each in played if each.deal_set and not _is_exempt(caller, each.bots)]
         running = await self.store.sets.running_among(each.deal_set for each in hidden)
         withheld = {each.match for each in hidden if each.deal_set in running}
         return [each for each in played if each.match not in withheld]
 
     async def running_sets(self, results: Iterable[LoggedResult]) -> frozenset[str]:
-        """Returns the deal sets of these results that are not over: what follows from such results is withheld too."""
+        """Return the deal sets of these results that are not over: what follows from such results is withheld too."""
         return await self.store.sets.running_among(result.deal for result in results if result.deal)
 
 

@@ -64,23 +64,23 @@ NO_RULE: Final = FieldRule()
 
 
 def rule_of_field(field: FieldDescriptor) -> FieldRule:
-    """Returns what the proto declares of a field."""
+    """Return what the proto declares of a field."""
     return _read_protos().fields.get(field.full_name, NO_RULE)
 
 
 def method_rules() -> Mapping[str, MethodRule]:
-    """Returns the rule of every method, by the name of the method: seatwise.v1.MatchService.GetMatch."""
+    """Return the rule of every method, by the name of the method: seatwise.v1.MatchService.GetMatch."""
     return _read_protos().methods
 
 
 @cache
 def read_comments() -> Mapping[str, str]:
-    """Returns every comment, by the full name of what it describes, on one line and in the terms of JSON."""
+    """Return every comment, by the full name of what it describes, on one line and in the terms of JSON."""
     return {name: _in_json_terms(comment) for name, comment in _read_protos().comments.items()}
 
 
 def first_sentence(comment: str) -> str:
-    """Returns the first sentence, without its full stop."""
+    """Return the first sentence, without its full stop."""
     return comment.split(". ")[0].removesuffix(".")
 
 
@@ -100,7 +100,7 @@ def _read_protos() -> Declarations:
 
 
 def parse_declarations(written: bytes) -> Declarations:
-    """Reads a `FileDescriptorSet` with annotations and comments. The build calls it for the methods of the clients."""
+    """Read a `FileDescriptorSet` with annotations and comments. The build calls it for the methods of the clients."""
     protos = descriptor_pb2.FileDescriptorSet.FromString(written).file
     pool = descriptor_pool.DescriptorPool()
     for file in protos:
@@ -131,7 +131,7 @@ def parse_declarations(written: bytes) -> Declarations:
 
 
 def _rule_reader(pool: descriptor_pool.DescriptorPool, kind: str) -> Any:
-    """Returns the function that reads the rule in options. The annotations are known to this pool alone."""
+    """Return the function that reads the rule in options. The annotations are known to this pool alone."""
     extension = pool.FindExtensionByName(f"{_ANNOTATIONS}.{kind.lower()}")
     options_class: Any = message_factory.GetMessageClass(
         pool.FindMessageTypeByName(f"google.protobuf.{kind}Options")
@@ -170,14 +170,14 @@ def _field_rule(rule: Any) -> FieldRule:
 def _types_of(
     package: str, types: Sequence[descriptor_pb2.DescriptorProto]
 ) -> Iterator[tuple[str, descriptor_pb2.DescriptorProto]]:
-    """Yields each message with its full name, and those that are declared in it."""
+    """Yield each message with its full name, and those that are declared in it."""
     for type_ in types:
         yield f"{package}.{type_.name}", type_
         yield from _types_of(f"{package}.{type_.name}", type_.nested_type)
 
 
 def _name_at(file: descriptor_pb2.FileDescriptorProto, path: Sequence[int]) -> str:
-    """Returns the full name at a path, which alternates between numbers of fields and of elements.
+    """Return the full name at a path, which alternates between numbers of fields and of elements.
 
     The path of a file's own comment has a single number; the name is then that of the package.
     """
@@ -190,5 +190,5 @@ def _name_at(file: descriptor_pb2.FileDescriptorProto, path: Sequence[int]) -> s
 
 
 def _in_json_terms(comment: str) -> str:
-    """Writes names of fields as JSON has them: `void_reason` becomes `voidReason`."""
+    """Write names of fields as JSON has them: `void_reason` becomes `voidReason`."""
     return _CODE.sub(lambda code: _SNAKE.sub(lambda found: found[1].upper(), code[0]), comment)

@@ -80,7 +80,7 @@ class GuestTickets:
         self._asked = _new_rate(now)
 
     async def new_ticket(self, peer: str, game: str) -> tuple[GuestTicket, str]:
-        """Returns a ticket for a guest who comes from this address, and its text. Raises `Refusal` NOT_FOUND or RATE_EXCEEDED."""
+        """Return a ticket for a guest who comes from this address, and its text. Raises `Refusal` NOT_FOUND or RATE_EXCEEDED."""
         guest_table_of(game)
         network = network_of(peer)
         _check_rate(self._asked, network)
@@ -88,7 +88,7 @@ class GuestTickets:
         return ticket, await self._tokens.new_ticket(json.dumps(astuple(ticket)))
 
     async def read_ticket(self, text: str) -> GuestTicket | None:
-        """Returns the ticket; None for a text that is no ticket of this server, or no longer valid."""
+        """Return the ticket; None for a text that is no ticket of this server, or no longer valid."""
         contents = await self._tokens.open_ticket(text)
         ticket = GuestTicket(*json.loads(contents)) if contents else None
         return ticket if ticket and ticket.expire_s > time.time() else None
@@ -113,7 +113,7 @@ class GuestSeats:
         """One guest is admitted at a time, so that nobody is counted too late."""
 
     async def admit_guest(self, token: str) -> None:
-        """Takes a place and makes the match if the token is a ticket that was not used yet. Raises `Refusal` RATE_EXCEEDED,
+        """Take a place and make the match if the token is a ticket that was not used yet. Raises `Refusal` RATE_EXCEEDED,
         QUOTA_EXCEEDED or SERVER_FULL.
 
         It may be repeated after a crash between any two of its steps: the token, by which a guest is known, is stored last.
@@ -130,7 +130,7 @@ class GuestSeats:
                 await self._store.access_tokens.use_ticket(token, ticket.bot, scopes, GUEST_TOKEN_S * 1000)
 
     async def _take_place(self, ticket: GuestTicket) -> None:
-        """Takes a place for the match, unless it has one. Places of matches that are over are free again."""
+        """Take a place for the match, unless it has one. Places of matches that are over are free again."""
         holder, free, of_network = f"{ticket.match} {ticket.network}", [], 0
         for place in (f"guest-{number}" for number in range(self._most)):
             held = await self._find_holder(place)
@@ -155,7 +155,7 @@ class GuestSeats:
         )
 
     async def _find_holder(self, place: str) -> str:
-        """Returns who has the place; empty if it is free. Frees it if its match is over, or if its guest has gone again."""
+        """Return who has the place; empty if it is free. Frees it if its match is over, or if its guest has gone again."""
         held = await self._store.leases.read_holder(place)
         if held is None:
             return ""
@@ -166,7 +166,7 @@ class GuestSeats:
         return ""
 
     async def _end_if_left(self, match: str, age_s: float) -> bool:
-        """Returns whether the match is over. Ends it if it still waits after `GUEST_COMES_S`."""
+        """Return whether the match is over. Ends it if it still waits after `GUEST_COMES_S`."""
         state = await self._read_state(match)
         if state in _OVER_STATES or age_s <= GUEST_COMES_S:
             return state in _OVER_STATES
@@ -175,7 +175,7 @@ class GuestSeats:
         return state in (match_pb2.Match.STATE_WAITING, None)
 
     async def _read_state(self, match: str) -> int | None:
-        """Returns the state of the match; None if it is not created yet, or no longer kept."""
+        """Return the state of the match; None if it is not created yet, or no longer kept."""
         meta = await self._store.matches.get_meta(match)
         return None if meta is None or "setup" not in meta.fields else resources.match_resource(meta).state
 
@@ -206,7 +206,7 @@ def _check_rate(rate: TokenBuckets, network: str) -> None:
 
 
 def guest_table_of(game: str) -> GuestTable:
-    """Returns the match that a guest plays. Raises `Refusal` NOT_FOUND for a game that no page can play."""
+    """Return the match that a guest plays. Raises `Refusal` NOT_FOUND for a game that no page can play."""
     kit = KITS.get(game)
     if kit is None or kit.guest_table is None:
         raise Refusal("NOT_FOUND", f"no page can play {game[:80]!r}; there are {', '.join(guest_games())}")
@@ -214,5 +214,5 @@ def guest_table_of(game: str) -> GuestTable:
 
 
 def guest_games() -> tuple[str, ...]:
-    """Returns the names of the games that guests can play."""
+    """Return the names of the games that guests can play."""
     return tuple(name for name, kit in KITS.items() if kit.guest_table)

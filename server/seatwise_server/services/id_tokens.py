@@ -65,7 +65,7 @@ class IssuerKeys:
         self._lock = asyncio.Lock()
 
     async def find_key(self, key_id: str | None) -> IssuerKey | None:
-        """Returns the key of that id; None if the issuer has none. Without an id, its one key, if it has only one.
+        """Return the key of that id; None if the issuer has none. Without an id, its one key, if it has only one.
 
         Raises IssuerUnavailable if no keys are known.
         """
@@ -107,12 +107,12 @@ class IssuerKeys:
 
 
 def _schemes_of(issuer: str) -> tuple[str, ...]:
-    """Returns the schemes at which its keys may be: http only for an issuer that is itself at http, on this machine."""
+    """Return the schemes at which its keys may be: http only for an issuer that is itself at http, on this machine."""
     return ("https", "http") if urlsplit(issuer).scheme == "http" else ("https",)
 
 
 def read_key_set(document: Any) -> dict[str, IssuerKey]:
-    """Returns the keys for signatures of a JSON Web Key Set (RFC 7517), by id. Leaves out keys that we cannot use.
+    """Return the keys for signatures of a JSON Web Key Set (RFC 7517), by id. Leaves out keys that we cannot use.
 
     A key without an id has the empty one. Raises IssuerUnavailable for what is no key set, or has no key that we can use.
     """
@@ -144,7 +144,7 @@ def _read_key(entry: Any) -> IssuerKey | None:
 
 
 async def fetch_document(url: str) -> Any:
-    """Returns the JSON document at this URL. Raises IssuerUnavailable if it takes too long, is too large, or is elsewhere."""
+    """Return the JSON document at this URL. Raises IssuerUnavailable if it takes too long, is too large, or is elsewhere."""
     try:
         async with asyncio.timeout(FETCH_S):
             return await asyncio.to_thread(_fetch_now, url)
@@ -162,7 +162,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _fetch_now(url: str) -> Any:
-    """Fetches a document in a thread. It ends soon after `FETCH_S`, even if the issuer sends a byte now and then."""
+    """Fetch a document in a thread. It ends soon after `FETCH_S`, even if the issuer sends a byte now and then."""
     ends_s = time.monotonic() + FETCH_S
     opener = urllib.request.build_opener(_NoRedirects)
     request = urllib.request.Request(url, headers={"accept": "application/json"})
@@ -202,12 +202,12 @@ _PSEUDONYM_LETTERS: Final = 26
 
 
 def looks_like_id_token(token: str) -> bool:
-    """Returns whether a token has the form of a signed JSON Web Token. No token of this server has it."""
+    """Return whether a token has the form of a signed JSON Web Token. No token of this server has it."""
     return token.startswith("ey") and token.count(".") == 2
 
 
 def owner_id_of(issuer: str, subject: str, secret: bytes) -> str:
-    """Returns the id of the owner that an issuer names: a pseudonym that nobody can compute without the server's secret."""
+    """Return the id of the owner that an issuer names: a pseudonym that nobody can compute without the server's secret."""
     digest = hmac.digest(secret, f"{issuer}\n{subject}".encode(), "sha256")
     return ISSUER_OWNER_PREFIX + base64.b32encode(digest).decode().lower()[:_PSEUDONYM_LETTERS]
 
@@ -234,12 +234,12 @@ class IdTokens:
         self._now = now
 
     async def read_owner(self, token: str) -> str:
-        """Returns the owner that the token names, of the form owners/{owner}. Raises as `read_subject`."""
+        """Return the owner that the token names, of the form owners/{owner}. Raises as `read_subject`."""
         subject = await self.read_subject(token)
         return f"owners/{owner_id_of(self._issuer, subject, await self._read_secret())}"
 
     async def read_subject(self, token: str) -> str:
-        """Returns the subject that the token names.
+        """Return the subject that the token names.
 
         Raises `Refusal` TOKEN_UNKNOWN, TOKEN_EXPIRED or ISSUER_UNAVAILABLE. A caller is told of wrong claims
         only if the issuer has signed the token.
@@ -273,7 +273,7 @@ class IdTokens:
             raise _refuse_id_token(str(wrong)) from None
 
     def _check_audience(self, claims: dict[str, Any]) -> None:
-        """Checks that the token is for this server. A token for several must have been asked for by this one (`azp`)."""
+        """Check that the token is for this server. A token for several must have been asked for by this one (`azp`)."""
         named = claims["aud"]
         audiences = named if isinstance(named, list) else [named]
         party = claims.get("azp", self._audience if len(audiences) == 1 else None)
@@ -284,7 +284,7 @@ class IdTokens:
 
 
 def _read_header(token: str) -> tuple[str, str | None]:
-    """Returns the algorithm and the id of the key. Other keys that a header names (`jwk`, `jku`, `x5u`) are never used."""
+    """Return the algorithm and the id of the key. Other keys that a header names (`jwk`, `jku`, `x5u`) are never used."""
     if len(token) > LONGEST_ID_TOKEN:
         raise _refuse_id_token(f"it has more than {LONGEST_ID_TOKEN} characters")
     try:

@@ -56,7 +56,7 @@ class LadderTables:
         self._shown: LRUCache[str, ShownLadder] = LRUCache(MOST_LADDER_TABLES)
 
     async def get_table(self, ladder: str) -> ShownLadder:
-        """Returns the table as last published; an empty one for a ladder without results."""
+        """Return the table as last published; an empty one for a ladder without results."""
         table = self._shown.get(ladder, ShownLadder())
         if newer := await self._store.ladders.read_table(ladder, unless=table.number):
             lines = enumerate(decode_table(newer.table), start=1)
@@ -187,7 +187,7 @@ class LadderService:
         return pb.ReinstateBotResponse()
 
     async def _check_pause(self, request: pb.ReinstateBotRequest) -> None:
-        """Refuses a bot that is not off the ladder, or not yet allowed to readmit itself.
+        """Refuse a bot that is not off the ladder, or not yet allowed to readmit itself.
 
         The host of the ladder checks it once more by the log, so a call that comes too early changes nothing.
         """
@@ -223,7 +223,7 @@ class LadderService:
 
 
 def _with_kind(line: ladder_pb2.Standing, kind: int) -> ladder_pb2.Standing:
-    """Returns the line with the kind of its bot; the line itself if nobody has said a kind, because it is shared."""
+    """Return the line with the kind of its bot; the line itself if nobody has said a kind, because it is shared."""
     if not kind:
         return line
     marked = ladder_pb2.Standing()

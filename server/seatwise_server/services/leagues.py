@@ -61,7 +61,7 @@ class LeagueTables:
         """One thread, so that a caller that disconnects and asks again cannot keep a second one busy."""
 
     async def get_table(self, meta: LeagueMeta, *, is_complete: bool) -> ShownLeague:
-        """Returns the table as it is now; without the results of running deal sets unless `is_complete`."""
+        """Return the table as it is now; without the results of running deal sets unless `is_complete`."""
         async with self._turn:
             count = await self._store.results.count_results(meta.name)
             voids = await self._store.leagues.void_matches(meta.name)
@@ -96,14 +96,14 @@ class LeagueTables:
 
 
 def league_of(meta: LeagueMeta) -> League:
-    """Returns the settings of the league, as it was created."""
+    """Return the settings of the league, as it was created."""
     return League.from_json(json.loads(meta.settings))
 
 
 def _table_rows(
     name: str, league: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
 ) -> list[Row]:
-    """Returns the same rows that the league's runner computes."""
+    """Return the same rows that the league's runner computes."""
     schedule = schedule_of(league)
     return rows_of(league, schedule, so_far_of(name, schedule, results, voids))
 
@@ -168,7 +168,7 @@ class LeagueService:
     async def list_league_standings_version(
         self, caller: Caller, request: pb.ListLeagueStandingsRequest
     ) -> str:
-        """Returns how many results and voided matches the table covers, and how many results it leaves out."""
+        """Return how many results and voided matches the table covers, and how many results it leaves out."""
         meta = await self._get_meta(request.league)
         table = await self._tables.get_table(meta, is_complete=caller.is_operator)
         return f"{table.results}-{table.withheld}-{table.voids}"
@@ -203,7 +203,7 @@ class LeagueService:
 
 
 def _parse_settings(wanted: league_pb2.League) -> bytes:
-    """Returns the settings in canonical form, so that the same league is always stored as the same bytes."""
+    """Return the settings in canonical form, so that the same league is always stored as the same bytes."""
     _NAMES.check_name(wanted.name, "league.name")
     try:
         league = League.from_json(json.loads(wanted.settings))
@@ -215,7 +215,7 @@ def _parse_settings(wanted: league_pb2.League) -> bytes:
 
 
 def _explain_error(error: Exception) -> str:
-    """Returns the text of the server's own checks. Python's texts for other errors would reveal internals."""
+    """Return the text of the server's own checks. Python's texts for other errors would reveal internals."""
     match error:
         case KeyError():
             return f"{error} is missing or unknown"

@@ -42,7 +42,7 @@ class LostMatchRestorer:
     traces: MatchTraceReader
 
     async def restore(self, it: MatchTraces, competition: str) -> bool:
-        """Writes the entry and lists the match. Returns False if the record is gone or does not verify.
+        """Write the entry and list the match. Return False if the record is gone or does not verify.
 
         `competition` is the ladder or league that has its result, empty if none has. The time of its creation is
         lost: the time at which its last referee claimed it takes its place.
@@ -118,7 +118,7 @@ class MatchAudit:
         self._restorer = LostMatchRestorer(store, self._traces)
 
     async def check_page(self, page_token: str, *, mends: bool) -> AuditPage:
-        """Compares the next entries, and repairs what it can if `mends`. Raises `Refusal` for a bad page token."""
+        """Compare the next entries, and repairs what it can if `mends`. Raises `Refusal` for a bad page token."""
         stage, _, rest = page_token.partition(" ") if page_token else (LIST, "", "")
         if stage == LIST:
             matches, checked, following = await self._next_of_list(_parse_cursor(rest))
@@ -141,13 +141,13 @@ class MatchAudit:
         return [each.match for each in found], len(found), following
 
     async def _next_of_sets(self, cursor: int) -> tuple[list[str], int, str]:
-        """Returns the matches in sets to which no list and no log leads; the others are compared there."""
+        """Return the matches in sets to which no list and no log leads; the others are compared there."""
         cursor, found = await self._traces.scan_facets(cursor, PAGE_ENTRIES)
         following = f"{SETS} {cursor}" if cursor else KEPT
         return await self._traces.strays_among(found), len(found), following
 
     async def _next_of_kept(self, after: ListCursor | None) -> tuple[list[str], int, str]:
-        """Returns the unlisted matches among those whose record is kept; the listed ones were compared before."""
+        """Return the unlisted matches among those whose record is kept; the listed ones were compared before."""
         start = after or ListCursor(await now_ms(self._store.client), "")
         found = await self._traces.page_of_kept(start, PAGE_ENTRIES)
         following = f"{KEPT} {found[-1].score} {found[-1].match}" if found else LOG
@@ -155,7 +155,7 @@ class MatchAudit:
         return unlisted, len(found), following
 
     async def _next_of_log(self, competition: str, after: int) -> tuple[list[str], int, str]:
-        """Returns the matches with results in the log that are in no list; the others were compared before."""
+        """Return the matches with results in the log that are in no list; the others were compared before."""
         results = (
             await self._store.results.read_results(competition, after, PAGE_ENTRIES) if competition else []
         )
@@ -167,14 +167,14 @@ class MatchAudit:
         return await self._traces.vanished_among([each.match for each in results]), len(results), following
 
     async def _competition_after(self, name: str) -> str:
-        """Returns the competition after this one; empty after the last. Ladders come before leagues."""
+        """Return the competition after this one; empty after the last. Ladders come before leagues."""
         is_league = name.startswith(LEAGUE_PREFIX)
         ladders = [] if is_league else await self._store.ladders.list_names(name, 1)
         found = ladders or await self._store.leagues.list_names(name if is_league else "", 1)
         return found[0] if found else ""
 
     async def _find_settled_faults(self, matches: Sequence[str]) -> list[FoundFault]:
-        """Returns the faults that are still there at a second check."""
+        """Return the faults that are still there at a second check."""
         first = await self._find_faults(matches)
         if not first:
             return []
@@ -191,7 +191,7 @@ class MatchAudit:
     # One match
 
     async def _examine_match(self, match: str, awaited: dict[str, str]) -> list[FoundFault]:
-        """Returns every fault of one match as of now. `awaited` is passed on to `_examine_set`."""
+        """Return every fault of one match as of now. `awaited` is passed on to `_examine_set`."""
         it = await self._traces.read(match)
         if not it.is_known:
             return await self._examine_absent(it)
@@ -245,7 +245,7 @@ class MatchAudit:
     async def _examine_result(
         self, it: MatchTraces, setup: Setup, end: play_service_pb2.MatchEnded
     ) -> list[FoundFault]:
-        """Compares the result with the log of the match's ladder or league."""
+        """Compare the result with the log of the match's ladder or league."""
         name = setup.competition
         found = await self._store.results.place_in([name], it.match)
         if end.void_reason:
@@ -269,7 +269,7 @@ class MatchAudit:
         return append
 
     async def _examine_open(self, it: MatchTraces, faults: list[FoundFault]) -> list[FoundFault]:
-        """Reports a match that is not over and that no process will advance. The process that seats a match also lists it."""
+        """Report a match that is not over and that no process will advance. The process that seats a match also lists it."""
         assert it.meta
         queue = it.meta.fields.get("queue", b"").decode()
         if it.has_job:
@@ -283,7 +283,7 @@ class MatchAudit:
         ]
 
     async def _unstick_match(self, it: MatchTraces, queue: str) -> bool:
-        """Lets a match go on, by what happened to it before.
+        """Let a match go on, by what happened to it before.
 
         A match that a referee had, or that is to be aborted, gets a referee. A created match waits again for its
         bots. Any other match is deleted, because it never began.
@@ -299,7 +299,7 @@ class MatchAudit:
         return True
 
     async def _examine_set(self, it: MatchTraces, setup: Setup, awaited: dict[str, str]) -> list[FoundFault]:
-        """Reports a record that can never be read, because a match of its set is missing.
+        """Report a record that can never be read, because a match of its set is missing.
 
         `awaited` remembers the missing match of each set, empty for none.
         """
@@ -320,7 +320,7 @@ class MatchAudit:
         return next(iter(await self._traces.absent_among(found.awaited)), "")
 
     async def _place_in_log(self, match: str) -> tuple[str, int] | None:
-        """Returns the ladder or league that has the result of the match, and its number there."""
+        """Return the ladder or league that has the result of the match, and its number there."""
         names, name = list[str](), ""
         while name := await self._competition_after(name):
             names.append(name)
@@ -328,7 +328,7 @@ class MatchAudit:
 
 
 def _is_listed(it: MatchTraces) -> bool:
-    """Returns whether the match is in the list and in its sets, and a match that is over is in no others."""
+    """Return whether the match is in the list and in its sets, and a match that is over is in no others."""
     assert it.meta
     wanted = frozenset(it.meta.facets.split()) | sets_of_state(it.meta.state)
     is_complete = it.facets == it.meta.facets and wanted <= it.sets
@@ -359,7 +359,7 @@ def _incomplete_fault(match: str, text: str) -> FoundFault:
 
 
 def _comparison_key(result: LoggedResult) -> tuple[object, ...]:
-    """Returns what a log entry and a match have in common. Old logs have no chain."""
+    """Return what a log entry and a match have in common. Old logs have no chain."""
     return result.match, result.bots, result.points, result.ranks, result.endings, result.deal
 
 
@@ -376,7 +376,7 @@ def _parse_cursor(text: str) -> ListCursor | None:
 
 
 def _parse_log_position(text: str) -> tuple[str, int]:
-    """Returns the competition, and the number of its last result that was compared."""
+    """Return the competition, and the number of its last result that was compared."""
     if not text:
         return "", 0
     number, _, competition = text.partition(" ")

@@ -37,7 +37,7 @@ from seatwise_server.store.matches import NEWEST_US, MatchFilter
 
 
 def parse_game(name: str) -> str:
-    """Returns the game's name without its prefix. Raises `Refusal` NOT_FOUND if there is none of that name."""
+    """Return the game's name without its prefix. Raises `Refusal` NOT_FOUND if there is none of that name."""
     game = name.removeprefix("games/")
     if game not in GAMES:
         known = ", ".join(f"games/{each}" for each in GAMES)
@@ -48,7 +48,7 @@ def parse_game(name: str) -> str:
 
 
 def check_seats(game: str, seats: int, what: str, field: str) -> None:
-    """Raises `Refusal` if the game cannot have this number of seats; `what` says what the caller asked for."""
+    """Raise `Refusal` if the game cannot have this number of seats; `what` says what the caller asked for."""
     sizes = GAMES[game].table_sizes
     if seats not in sizes:
         raise Refusal(
@@ -58,7 +58,7 @@ def check_seats(game: str, seats: int, what: str, field: str) -> None:
 
 @contextmanager
 def refusing_bad_settings(path: str = "") -> Iterator[None]:
-    """Turns `BadOptions` and `BadTimeControl` inside this block into a `Refusal` with the same text.
+    """Turn `BadOptions` and `BadTimeControl` inside this block into a `Refusal` with the same text.
 
     `path` is the field of the request with the settings, and a dot.
     """
@@ -70,7 +70,7 @@ def refusing_bad_settings(path: str = "") -> Iterator[None]:
 
 
 def parse_options(game: str, given: Mapping[str, str]) -> Options:
-    """Returns the game's options. Raises `BadOptions`.
+    """Return the game's options. Raises `BadOptions`.
 
     Options arrive as text: if the game's default is a number, the text is converted to one.
     """
@@ -88,14 +88,14 @@ def _is_number(text: str) -> bool:
 
 
 def parse_time_control(game: str, asked: time_control_pb2.TimeControl) -> TimeControl:
-    """Returns the requested time control, completed by the defaults of the game. Raises `BadTimeControl`."""
+    """Return the requested time control, completed by the defaults of the game. Raises `BadTimeControl`."""
     return complete_time_control(asked, GAMES[game].paces, default_time_control(game))
 
 
 def complete_time_control(
     asked: time_control_pb2.TimeControl, paces: Mapping[str, int], default: TimeControl | None = None
 ) -> TimeControl:
-    """Returns the requested time control, with the default of each field that the request does not set.
+    """Return the requested time control, with the default of each field that the request does not set.
 
     `paces` are those of the game, with their default free times in milliseconds. A free time of 0 means the
     default. Raises `BadTimeControl`.
@@ -122,7 +122,7 @@ _COMPETITIONS = (ResourceName("ladders", "ladder", "ladder"), ResourceName("leag
 
 
 def parse_match_filter(request: pb.ListMatchesRequest) -> MatchFilter:
-    """Returns the filter that a request asks for. Raises `Refusal` for an invalid value."""
+    """Return the filter that a request asks for. Raises `Refusal` for an invalid value."""
     until_us = NEWEST_US
     if request.HasField("created_before"):
         until_us = _microseconds("created_before", request.created_before)
@@ -301,7 +301,7 @@ class MatchService:
         return meta
 
     async def _new_setup(self, request: pb.CreateMatchRequest) -> Setup:
-        """Returns the setup of the requested match, with a new seed. Raises `Refusal` if it cannot be played."""
+        """Return the setup of the requested match, with a new seed. Raises `Refusal` if it cannot be played."""
         game = parse_game(request.game)
         check_seats(game, len(request.bots), f"{len(request.bots)} bots are named", "bots")
         for bot in request.bots:
@@ -318,7 +318,7 @@ class MatchService:
             )
 
     async def _check_league(self, request: pb.CreateMatchRequest) -> str:
-        """Returns the league that the result counts for.
+        """Return the league that the result counts for.
 
         Raises `Refusal` if it does not exist, or if one of the bots does not take part.
         """
@@ -356,7 +356,7 @@ class LivingReferee:
         self._until = 0.0
 
     async def find_address(self) -> str:
-        """Returns the address of the referee with the newest heartbeat; empty if none lives, or if it is the lobby's process."""
+        """Return the address of the referee with the newest heartbeat; empty if none lives, or if it is the lobby's process."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             self._until = now + REFEREE_KEPT_S

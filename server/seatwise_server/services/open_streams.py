@@ -26,7 +26,7 @@ class EndableStream(Protocol):
     """A stream that the server can end."""
 
     def end(self, why: Refusal | None) -> None:
-        """Ends the stream soon, and tells its caller the reason."""
+        """End the stream soon, and tell its caller the reason."""
         ...
 
 
@@ -46,7 +46,7 @@ class OpenStreams:
 
     @contextmanager
     def track_stream(self, caller: Caller, stream: EndableStream) -> Iterator[None]:
-        """Ends the stream if the caller's token is revoked inside this block."""
+        """End the stream if the caller's token is revoked inside this block."""
         self._open[stream] = caller
         self._unchecked[stream] = None
         if caller.name == LOCAL_ADMIN:
@@ -64,7 +64,7 @@ class OpenStreams:
     async def end_with_token(
         self, caller: Caller, items: AsyncGenerator[Any, None]
     ) -> AsyncGenerator[Any, None]:
-        """Yields these items, and closes them. Raises `Refusal` when the token of the caller is taken away."""
+        """Yield these items, and close them. Raises `Refusal` when the token of the caller is taken away."""
         ending = _Ending()
         with self.track_stream(caller, ending):
             async with aclosing(items):
@@ -72,12 +72,12 @@ class OpenStreams:
                     yield item
 
     def end_all(self, why: Refusal) -> None:
-        """Ends every open stream."""
+        """End every open stream."""
         for stream in list(self._open):
             stream.end(why)
 
     async def watch_tokens(self) -> None:
-        """Ends each stream whose token was rotated or revoked, in this process or another, or has expired. Runs until cancelled."""
+        """End each stream whose token was rotated or revoked, in this process or another, or have expired. Runs until cancelled."""
         seen = -1
         while True:
             try:
@@ -95,7 +95,7 @@ class OpenStreams:
         return {stream: None for stream, at_s in self._expiry_s.items() if at_s <= now_s}
 
     async def _check_tokens(self, streams: list[EndableStream]) -> None:
-        """Ends those of the streams whose tokens are refused. Asks once for each token: many watchers may share one."""
+        """End those of the streams whose tokens are refused. Asks once for each token: many watchers may share one."""
         verdicts: dict[str, str] = {}
         for stream in streams:
             caller = self._open.get(stream)
@@ -130,7 +130,7 @@ class _Ending:
 
 
 async def _next_until(why: asyncio.Future[Refusal], items: AsyncGenerator[Any, None]) -> Any:
-    """Returns the next item; None at the end. Raises the refusal as soon as there is one."""
+    """Return the next item; None at the end. Raises the refusal as soon as there is one."""
     news = asyncio.ensure_future(anext(items, None))
     try:
         await asyncio.wait((news, why), return_when=asyncio.FIRST_COMPLETED)

@@ -32,11 +32,11 @@ class Operation:
     """Whether `handle` returns an async iterator of responses instead of an awaitable of one."""
     handle: Callable[[Caller, Any], Any]
     admit: Callable[[Caller, Any], Awaitable[None]] = admit_all
-    """Returns when it is the turn of this call: a door waits for it before `handle`."""
+    """Return when it is the turn of this call: a door waits for it before `handle`."""
 
 
 def operations_of(services: Mapping[str, object]) -> list[Operation]:
-    """Lists the operations of services, each given by its proto name and the object that implements it.
+    """List the operations of services, each given by its proto name and the object that implements it.
 
     The object has a method for each RPC, named in snake case: GetMatch is `get_match(caller, request)`. Raises AttributeError where a method
     is missing, and KeyError where `ACCESS` lacks one.
@@ -60,5 +60,5 @@ def _operations(name: str, service: object) -> list[Operation]:
 
 
 def snake_case(name: str) -> str:
-    """Turns the name of an RPC into that of the function behind it: `GetMatch` into `get_match`."""
+    """Turn the name of an RPC into that of the function behind it: `GetMatch` into `get_match`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -121,7 +121,7 @@ class OwnerService:
         return pb.CreateOwnerResponse(owner=await self._show_owner(owner), token=issued.text)
 
     async def _sign_in(self, name: str, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
-        """Creates the owner that an ID token names, unless it exists, and gives it a token that replaces any earlier one."""
+        """Create the owner that an ID token names, unless it exists, and give it a token that replaces any earlier one."""
         if request.owner_id and f"owners/{request.owner_id}" != name:
             why = f"with an ID token the server chooses the owner: leave owner_id empty; you are {name}"
             raise Refusal("INVALID_ARGUMENT", why, field="owner_id")
@@ -179,12 +179,12 @@ class OwnerService:
 
 
 def owner_not_found(name: str) -> Refusal:
-    """Returns the refusal for an owner that does not exist."""
+    """Return the refusal for an owner that does not exist."""
     return Refusal("NOT_FOUND", f"there is no owner {name[:80]!r}")
 
 
 def registration_closed() -> Refusal:
-    """Returns the refusal where the operator has not turned registration by owners on."""
+    """Return the refusal where the operator has not turned registration by owners on."""
     return Refusal(
         "NOT_ALLOWED", "only the operator registers bots here; it has not turned --registration invite on"
     )
@@ -210,7 +210,7 @@ def _check_number(field: str, number: int, least: int, most: int) -> int:
 
 
 def _owner_resource(stored: StoredOwner, room: OwnerRoom, limits: OwnerLimits) -> owner_pb2.Owner:
-    """Shows the quotas that apply: those of the owner, or else those of the server."""
+    """Show the quotas that apply: those of the owner, or else those of the server."""
     return owner_pb2.Owner(
         name=stored.name,
         bots=stored.bots,
@@ -258,7 +258,7 @@ class OwnerRequests:
         self._buckets = TokenBuckets(per_minute / 60, per_minute, now) if per_minute else None
 
     async def admit_request(self, caller: Caller, request: Any) -> None:
-        """Counts one change by the caller. Raises `Refusal` QUOTA_EXCEEDED if its quota is used up, or StoreUnavailable."""
+        """Count one change by the caller. Raises `Refusal` QUOTA_EXCEEDED if its quota is used up, or StoreUnavailable."""
         if caller.owner:
             wait_s = await self._owners.count_request(caller.owner, self._per_minute)
         elif caller.bot or Access.JOIN in caller.scopes:
@@ -300,7 +300,7 @@ class OwnerWatches:
 
     @asynccontextmanager
     async def count_watch(self, caller: Caller) -> AsyncIterator[None]:
-        """Counts a watch inside this block. Raises `Refusal` QUOTA_EXCEEDED if the caller's owner has as many as it may have."""
+        """Count a watch inside this block. Raises `Refusal` QUOTA_EXCEEDED if the caller's owner has as many as it may have."""
         owner = await self._owner_of(caller)
         if not owner:
             yield

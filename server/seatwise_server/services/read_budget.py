@@ -55,7 +55,7 @@ class ReadBudget:
         self._anonymous = _new_buckets(rates.of_anonymous, now)
 
     async def admit_read(self, caller: Caller, units: float) -> None:
-        """Returns when it is the turn of this read. Raises `Refusal` RATE_EXCEEDED if that would take too long.
+        """Return when it is the turn of this read. Raises `Refusal` RATE_EXCEEDED if that would take too long.
 
         Reads of operators, and those that the server has forwarded, wait for nothing and cost nothing.
         """
@@ -64,7 +64,7 @@ class ReadBudget:
             await asyncio.sleep(wait_s)
 
     def reserve_turn(self, caller: Caller, units: float) -> float:
-        """Takes the units, and returns the seconds to wait for them. Raises as `admit_read`."""
+        """Take the units, and return the seconds to wait for them. Raises as `admit_read`."""
         if caller.is_operator or caller.peer == OWN_PEER:
             return 0.0
         wait_s, patience_s = 0.0, LONGEST_READ_WAIT_S
@@ -96,12 +96,12 @@ def _check_wait(wait_s: float, patience_s: float) -> float:
 
 
 def is_read(method: str) -> bool:
-    """Returns whether a method only reads."""
+    """Return whether a method only reads."""
     return method.rpartition("/")[2].startswith(("Get", "List", "Watch"))
 
 
 def cost_of_read(method: str, request: Any) -> float:
-    """Returns the units of a read: one, and one for each `ROWS_OF_UNIT` rows of a page.
+    """Return the units of a read: one, and one for each `ROWS_OF_UNIT` rows of a page.
 
     `method` has the form /seatwise.v1.MatchService/GetMatch.
     """
@@ -118,7 +118,7 @@ def cost_of_read(method: str, request: Any) -> float:
 
 @lru_cache(maxsize=4_096)
 def network_of(peer: str) -> str:
-    """Returns the network whose reads are counted together: an IPv4 address, or the first half of an IPv6 address."""
+    """Return the network whose reads are counted together: an IPv4 address, or the first half of an IPv6 address."""
     text = address_of_peer(peer)
     try:
         address = ipaddress.ip_address(text)
@@ -132,7 +132,7 @@ def network_of(peer: str) -> str:
 
 
 def address_of_peer(peer: str) -> str:
-    """Returns the address in `ipv4:192.0.2.1:5123` or `ipv6:%5B2001:db8::1%5D:5123`, as gRPC writes them, or in host:port."""
+    """Return the address in `ipv4:192.0.2.1:5123` or `ipv6:%5B2001:db8::1%5D:5123`, as gRPC writes them, or in host:port."""
     text = unquote(peer).removeprefix("ipv4:").removeprefix("ipv6:")
     host, _, port = text.rpartition(":")
     is_bare = not port.isdigit() or (":" in host and not host.endswith("]"))
@@ -144,7 +144,7 @@ Admission = Callable[[Caller, Any], Awaitable[None]]
 
 
 def admission_of(method: str, budget: ReadBudget) -> Admission:
-    """Returns the admission of a method that reads."""
+    """Return the admission of a method that reads."""
 
     async def admit_read(caller: Caller, request: Any) -> None:
         await budget.admit_read(caller, cost_of_read(method, request))
@@ -153,4 +153,4 @@ def admission_of(method: str, budget: ReadBudget) -> Admission:
 
 
 async def admit_all(caller: Caller, request: Any) -> None:
-    """Admits every call at once."""
+    """Admit every call at once."""

@@ -28,11 +28,11 @@ class ResourceName:
         """The key of the name in the metadata of a refusal."""
 
     def is_valid(self, name: str) -> bool:
-        """Returns whether the name has the form."""
+        """Return whether the name has the form."""
         return name.startswith(self._prefix) and bool(_ID.fullmatch(name.removeprefix(self._prefix)))
 
     def check_name(self, name: str, field: str) -> None:
-        """Raises `Refusal` INVALID_ARGUMENT, naming the request's field, unless the name has the form."""
+        """Raise `Refusal` INVALID_ARGUMENT, naming the request's field, unless the name has the form."""
         if not self.is_valid(name):
             raise Refusal(
                 "INVALID_ARGUMENT",
@@ -41,7 +41,7 @@ class ResourceName:
             )
 
     async def find_resource(self, name: str, read: Callable[[str], Awaitable[Found | None]]) -> Found:
-        """Returns what `read` finds under the name.
+        """Return what `read` finds under the name.
 
         Raises `Refusal` NOT_FOUND if it finds nothing, or if the name has another form.
         """
@@ -53,7 +53,7 @@ class ResourceName:
     async def create_resource(
         self, name: str, settings: bytes, create: Callable[[str, bytes], Awaitable[bytes]]
     ) -> None:
-        """Creates a resource, or leaves one with the same settings as it is.
+        """Create a resource, or leave one with the same settings as it is.
 
         `create` returns the settings that are stored now. Raises `Refusal` ALREADY_EXISTS if these are others.
         """
@@ -64,7 +64,7 @@ class ResourceName:
             )
 
     def not_found(self, name: str) -> Refusal:
-        """Returns the refusal for a resource that does not exist."""
+        """Return the refusal for a resource that does not exist."""
         return Refusal("NOT_FOUND", f"there is no {self._label} {name[:80]!r}", **{self._key: name[:80]})
 
 
@@ -75,7 +75,7 @@ LARGEST_PAGE_SIZE = 1000
 
 
 def page_size(asked: int) -> int:
-    """Returns the size of a page: 0 asks for the default, and more than the largest asks for the largest.
+    """Return the size of a page: 0 asks for the default, and more than the largest asks for the largest.
 
     Raises `Refusal` below 0.
     """
@@ -86,7 +86,7 @@ def page_size(asked: int) -> int:
 
 
 def parse_position(token: str, otherwise: int = 0) -> int:
-    """Returns the position in a log that a page token names, or `otherwise` if there is no token.
+    """Return the position in a log that a page token names, or `otherwise` if there is no token.
 
     Raises `Refusal` for a token that names no position.
     """
@@ -100,7 +100,7 @@ def parse_position(token: str, otherwise: int = 0) -> int:
 async def page_of_names(
     read_names: Callable[[str, int], Awaitable[Sequence[str]]], form: ResourceName, size: int, token: str
 ) -> tuple[Sequence[str], str]:
-    """Returns up to `size` names after the token, which is the last name shown, and the next token."""
+    """Return up to `size` names after the token, which is the last name shown, and the next token."""
     size = page_size(size)
     if token and not form.is_valid(token):
         raise bad_page_token()
@@ -109,7 +109,7 @@ async def page_of_names(
 
 
 def bad_page_token() -> Refusal:
-    """Returns the refusal of a page token that no list has returned."""
+    """Return the refusal of a page token that no list has returned."""
     return Refusal(
         "INVALID_ARGUMENT",
         "page_token is not valid: send the next_page_token of the page before",
@@ -123,7 +123,7 @@ __all__ = ["LONGEST_REQUEST_ID", "check_text", "read_owner"]
 
 
 def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
-    """Raises `Refusal` INVALID_ARGUMENT, naming the field, for a wrong length or an unprintable character.
+    """Raise `Refusal` INVALID_ARGUMENT, naming the field, for a wrong length or an unprintable character.
 
     A text has `least` to `longest` characters. Others than printable ones could control the terminal that shows
     the text, or change the order in which it is shown.
@@ -140,7 +140,7 @@ def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
 
 
 def read_owner(field: str, text: str, longest: int, *, least: int = 0) -> str:
-    """Returns the name of a person or team in its one form. Raises `Refusal` INVALID_ARGUMENT as `check_text`."""
+    """Return the name of a person or team in its one form. Raises `Refusal` INVALID_ARGUMENT as `check_text`."""
     check_text(field, text, longest, least=least)
     name = unify_owner(text)
     if text and not name:

@@ -188,7 +188,7 @@ class Store:
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
-        """Returns the store behind this client. The caller closes the client."""
+        """Return the store behind this client. The caller closes the client."""
         return cls(
             client,
             Journal(client),

@@ -61,7 +61,7 @@ class AuditLog:
         self._lock = asyncio.Lock()
 
     async def append_event(self, event: AuditEvent) -> None:
-        """Writes the event; returns when it is in the log. After a lost reply it may be there twice."""
+        """Write the event; returns when it is in the log. After a lost reply it may be there twice."""
         who, address = await self._name_caller(event.who, event.address)
         fields = {
             "who": who,
@@ -77,7 +77,7 @@ class AuditLog:
         raise StoreUnavailable("too many processes write to the audit log at once")
 
     async def _append_next(self, fields: dict[str, str]) -> bool:
-        """Appends to the entry that is the last one now; returns False if another process was quicker."""
+        """Append to the entry that is the last one now; returns False if another process was quicker."""
         last = await call(self._client, "XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1)
         seq, previous = _read_link(last[0]) if last else (0, FIRST_LINK)
         line, _ = write_audit_line(seq + 1, previous, {"at_ms": await now_ms(self._client), **fields})
@@ -85,11 +85,11 @@ class AuditLog:
         return bool(await scripts.run_script(self._client, "audit_append", [keys.AUDIT_LOG], *args))
 
     async def pseudonym_of_person(self, name: str) -> str:
-        """Returns the pseudonym of a person, and keeps its meaning for a while; empty for an empty name."""
+        """Return the pseudonym of a person, and keep its meaning for a while; empty for an empty name."""
         return (await self._name_caller(name, ""))[0]
 
     async def _name_caller(self, who: str, address: str) -> tuple[str, str]:
-        """Returns caller and address as they are written: with pseudonyms, except for a bot."""
+        """Return caller and address as they are written: with pseudonyms, except for a bot."""
         is_bot = who.startswith(_BOTS)
         person = "" if is_bot else who
         named = [
@@ -104,7 +104,7 @@ class AuditLog:
         return answer[0].decode(), answer[1].decode()
 
     async def read_page(self, after_seq: int, count: int) -> list[AuditLine]:
-        """Returns the entries after that seq, oldest first."""
+        """Return the entries after that seq, oldest first."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
         found = await call(self._client, "XRANGE", keys.AUDIT_LOG, *args)
         lines = [fields[b"e"].decode() for _, fields in found]
@@ -125,14 +125,14 @@ class AuditLog:
         return {it: (answer or b"").decode() for it, answer in zip(wanted, answers, strict=True)}
 
     async def forget_person(self, name: str) -> None:
-        """Deletes the meanings of a person's pseudonym, and of the addresses from which the person has called. Repeatable.
+        """Delete the meanings of a person's pseudonym, and of the addresses from which the person has called. Repeatable.
 
         For some minutes the person gets pseudonyms without a meaning: a process may be about to write of it.
         """
         await self._forget(keys.audit_pseudonym(PERSON, name), keys.audit_erased(name))
 
     async def forget_bot(self, bot: str) -> None:
-        """Deletes the meanings of the addresses from which a bot has called. Repeatable."""
+        """Delete the meanings of the addresses from which a bot has called. Repeatable."""
         await self._forget(keys.audit_addresses(bot))
 
     async def _forget(self, *named: str) -> None:

@@ -85,7 +85,7 @@ class Bots:
         self._client = client
 
     async def register_bot(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:
-        """Registers a bot and returns it with its token, which is shown only this once.
+        """Register a bot and return it with its token, which is shown only this once.
 
         A repeat of the same request registers nothing and shows no token. The first token stays valid, because
         the sender of the repeat may be somebody else. Raises BadBotName, BotExists if another request has
@@ -103,7 +103,7 @@ class Bots:
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
     async def register_guest(self, name: str, owner: str, keep_ms: int) -> str:
-        """Registers the bot of a guest, which is forgotten after `keep_ms` milliseconds, and returns it.
+        """Register the bot of a guest, which is forgotten after `keep_ms` milliseconds, and return it.
 
         It is in no list of bots, and nobody is given the token of its registration. Raises BadBotName and BotExists.
         """
@@ -116,7 +116,7 @@ class Bots:
         return bot
 
     async def rotate_token(self, bot: str, request_id: str = "", *, by_owner: bool = False) -> IssuedToken:
-        """Issues a new token for the bot, also for a revoked one; the old token is no longer valid.
+        """Issue a new token for the bot, also for a revoked one; the old token is no longer valid.
 
         A repeat of the same request (if it has an id) changes nothing and shows no token. Raises BadBotName,
         BotAbsent, and BotShutOut where an owner asks after an operator has revoked the token.
@@ -130,14 +130,14 @@ class Bots:
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
     async def revoke_token(self, bot: str, *, by_owner: bool = False) -> None:
-        """Revokes the bot's token. Repeatable. Raises BadBotName and BotAbsent."""
+        """Revoke the bot's token. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         args = ("", "", int(by_owner))
         answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], *args)
         await self._note_change(bot, answer)
 
     async def delete_bot(self, bot: str) -> None:
-        """Deletes the bot for good, and forgets its owner. Repeatable. Raises BadBotName and BotAbsent."""
+        """Delete the bot for good, and forget its owner. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         named = [keys.bot_registration(bot), keys.bot_attendance(bot)]
         answer = await scripts.run_script(self._client, "bot_delete", named)
@@ -146,7 +146,7 @@ class Bots:
         await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
 
     async def _note_change(self, bot: str, answer: int) -> None:
-        """Makes all processes check their streams again. A repeat does so too, because the first request may
+        """Make all processes check their streams again. A repeat does so too, because the first request may
         have failed before this.
         """
         if answer == 0:
@@ -154,13 +154,13 @@ class Bots:
         await call(self._client, "INCR", keys.TOKENS_REVISION)
 
     async def tokens_revision(self) -> int:
-        """Returns a number that rises with every rotation, revocation and deletion. When it rises, check again
+        """Return a number that rises with every rotation, revocation and deletion. When it rises, check again
         whether open streams may stay.
         """
         return int(await call(self._client, "GET", keys.TOKENS_REVISION) or 0)
 
     async def authenticate(self, token: str) -> RegisteredBot:
-        """Returns the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is
+        """Return the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is
         the right one.
         """
         bot, secret = split_token(token)
@@ -174,7 +174,7 @@ class Bots:
         return registered
 
     async def get_bot(self, bot: str) -> RegisteredBot | None:
-        """Returns the bot; None if it is not registered, or was deleted."""
+        """Return the bot; None if it is not registered, or was deleted."""
         found = await self._read_bots(bot)
         return found[1] if found and not found[1].is_deleted else None
 
@@ -186,35 +186,35 @@ class Bots:
         return _parse_bot(bot, await call(self._client, *_read_command(bot)))
 
     async def erase_owner(self, bot: str, owner: str) -> bool:
-        """Removes the name of this owner from the bot; returns False if the bot has another owner. Repeatable."""
+        """Remove the name of this owner from the bot; returns False if the bot has another owner. Repeatable."""
         return bool(
             await scripts.run_script(self._client, "owner_erase", [keys.bot_registration(bot)], owner)
         )
 
     async def set_kind(self, bot: str, kind: int) -> None:
-        """Notes how the bot finds its moves: a number of the protocol's `BotKind`. With 0 it is forgotten. Repeatable."""
+        """Note how the bot finds its moves: a number of the protocol's `BotKind`. With 0 it is forgotten. Repeatable."""
         if kind:
             await call(self._client, "HSET", keys.BOT_KIND_INDEX, bot, kind)
         else:
             await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
 
     async def suggest_kind(self, bot: str, kind: int) -> None:
-        """Notes the kind of the bot, like `set_kind`, unless somebody has said one. Repeatable."""
+        """Note the kind of the bot, like `set_kind`, unless somebody has said one. Repeatable."""
         await call(self._client, "HSETNX", keys.BOT_KIND_INDEX, bot, kind)
 
     async def kinds_of(self, bots: Sequence[str]) -> tuple[int, ...]:
-        """Returns the kind of each of these bots; 0 where nobody has said it."""
+        """Return the kind of each of these bots; 0 where nobody has said it."""
         answers = await call(self._client, "HMGET", keys.BOT_KIND_INDEX, *bots) if bots else []
         return tuple(int(kind or 0) for kind in answers)
 
     async def owners_of(self, bots: Sequence[str]) -> dict[str, str]:
-        """Returns the owner of each of these bots; empty for a bot that is not registered."""
+        """Return the owner of each of these bots; empty for a bot that is not registered."""
         commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]
         answers = await call_many(self._client, commands) if commands else []
         return {bot: (owner or b"").decode() for bot, owner in zip(bots, answers, strict=True)}
 
     async def list_page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
-        """Returns the bots whose resource name starts with the prefix, in the order of their names. Raises BadPageToken."""
+        """Return the bots whose resource name starts with the prefix, in the order of their names. Raises BadPageToken."""
         start = f"({_parse_page_token(page_token)}" if page_token else f"[{prefix}"
         limits = ("BYLEX", "LIMIT", 0, page_size + 1)
         end = b"(" + prefix.encode() + b"\xff"
@@ -292,7 +292,7 @@ class Credentials:
         self._invites = Invites(client)
 
     async def authenticate(self, token: str) -> Credential:
-        """Returns what the token proves. Raises TokenRefused."""
+        """Return what the token proves. Raises TokenRefused."""
         kind, _ = parse_token(token)
         if kind == INVITE_KIND:
             invite, left_ms = await self._invites.authenticate(token)
@@ -307,13 +307,13 @@ class Credentials:
         return credential
 
     async def _check_bot(self, bot: str) -> None:
-        """Refuses an access token of a bot that was deleted, or whose own token was revoked: both shut the bot out."""
+        """Refuse an access token of a bot that was deleted, or whose own token was revoked: both shut the bot out."""
         registered = await self._bots.get_bot(bot)
         if registered is None or registered.is_revoked:
             raise TokenRefused("REVOKED")
 
     async def tokens_revision(self) -> int:
-        """Returns a number that rises with every rotation, revocation and deletion."""
+        """Return a number that rises with every rotation, revocation and deletion."""
         return await self._bots.tokens_revision()
 
     async def write_uses(self, token_names: Sequence[str]) -> None:

@@ -70,7 +70,7 @@ class Jobs:
         self._client = client
 
     async def push_job(self, match: str, kind: GameKind = GameKind.OWN) -> str:
-        """Returns the id of the match's job, and creates the job if there is none; a match whose job is done
+        """Return the id of the match's job, and create the job if there is none; a match whose job is done
         gets a new one. `kind` says to whose games the match belongs.
         """
         named = [_STREAMS[kind], keys.JOB_MARKERS]
@@ -78,7 +78,7 @@ class Jobs:
         return str(answer.decode())
 
     async def push_new_job(self, match: str, kind: GameKind, until_ms: int, tables: Tables) -> str:
-        """Does what `push_job` does for a new match, which needs one of these tables.
+        """Do what `push_job` does for a new match, which needs one of these tables.
 
         All lobbies together push no more jobs than there are tables, although each counts them by itself. Raises
         NoFreeTable if there are as many unfinished jobs, and ProposalExpired if it is `until_ms`, in milliseconds
@@ -100,7 +100,7 @@ class Jobs:
     async def take_jobs(
         self, consumer: str, count: int, block_ms: int, kinds: Sequence[GameKind] = ALL_KINDS
     ) -> list[Job]:
-        """Takes jobs that no referee has taken, waiting at most 5 s for the first; empty if none came.
+        """Take jobs that no referee has taken, waiting at most 5 s for the first; empty if none came.
 
         A job whose reply was lost on the way is not given out again: `jobs_of` finds it.
         """
@@ -120,7 +120,7 @@ class Jobs:
         return jobs[:count]
 
     async def count_by_owner(self, kinds: Sequence[GameKind] = ALL_KINDS) -> dict[str, int]:
-        """Returns the number of unfinished jobs of each consumer that has taken some."""
+        """Return the number of unfinished jobs of each consumer that has taken some."""
         counts: Counter[str] = Counter()
         for kind in kinds:
             summary = await self._in_group(
@@ -130,7 +130,7 @@ class Jobs:
         return dict(counts)
 
     async def list_page(self, count: int, after_id: str = "") -> list[Job]:
-        """Returns jobs, taken or not, after the last one of the previous page: those of our own games first, oldest first."""
+        """Return jobs, taken or not, after the last one of the previous page: those of our own games first, oldest first."""
         jobs: list[Job] = []
         for kind, start in _kinds_after(after_id, ALL_KINDS):
             how = (start, "+", "COUNT", count - len(jobs))
@@ -140,12 +140,12 @@ class Jobs:
         return jobs
 
     async def count_unfinished(self, kinds: Sequence[GameKind] = ALL_KINDS) -> int:
-        """Returns the number of unfinished jobs, taken or not."""
+        """Return the number of unfinished jobs, taken or not."""
         lengths = await call_many(self._client, [("XLEN", _STREAMS[kind]) for kind in kinds])
         return sum(map(int, lengths))
 
     async def count_not_taken(self) -> int:
-        """Returns the number of jobs that no referee has taken."""
+        """Return the number of jobs that no referee has taken."""
         return max(0, await self.count_unfinished() - sum((await self.count_by_owner()).values()))
 
     async def jobs_of(
@@ -155,7 +155,7 @@ class Jobs:
         after_id: str = "",
         kinds: Sequence[GameKind] = ALL_KINDS,
     ) -> list[Job]:
-        """Returns unfinished jobs that the consumer has taken, of each kind the oldest first; they stay the consumer's."""
+        """Return unfinished jobs that the consumer has taken, of each kind the oldest first; they stay the consumer's."""
         jobs: list[Job] = []
         for kind, start in _kinds_after(after_id, kinds):
             args = (GROUP, consumer, count - len(jobs), start)
@@ -170,7 +170,7 @@ class Jobs:
         return jobs
 
     async def move_job(self, job_id: str, dead: str, consumer: str) -> bool:
-        """Moves a job from a dead consumer to this one; returns False if the job is done. Repeatable."""
+        """Move a job from a dead consumer to this one; returns False if the job is done. Repeatable."""
         kind, at = _split_id(job_id)
         args = (GROUP, dead, consumer, at)
         return bool(
@@ -180,19 +180,19 @@ class Jobs:
         )
 
     async def give_back(self, job_id: str) -> bool:
-        """Puts the job back for other referees, because its consumer cannot do it. Returns False if it is done."""
+        """Put the job back for other referees, because its consumer cannot do it. Return False if it is done."""
         kind, at = _split_id(job_id)
         named = [_STREAMS[kind], keys.JOB_MARKERS]
         return bool(await scripts.run_script(self._client, "job_return", named, GROUP, at, _PREFIXES[kind]))
 
     async def finish_job(self, job_id: str) -> bool:
-        """Finishes the job for good; returns False if it was finished before."""
+        """Finish the job for good; returns False if it was finished before."""
         kind, at = _split_id(job_id)
         named = [_STREAMS[kind], keys.JOB_MARKERS]
         return bool(await scripts.run_script(self._client, "job_done", named, GROUP, at))
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]], kinds: Sequence[GameKind]) -> Any:
-        """Calls `ask`; if a consumer group of these streams does not exist yet, creates it and calls `ask` again."""
+        """Call `ask`; if a consumer group of these streams does not exist yet, creates it and calls `ask` again."""
         try:
             return await ask()
         except ResponseError as error:
@@ -205,13 +205,13 @@ class Jobs:
 
 
 def _split_id(job_id: str) -> tuple[GameKind, str]:
-    """Returns the kind of a job, and its id in the stream."""
+    """Return the kind of a job, and its id in the stream."""
     before, _, at = job_id.rpartition(":")
     return (GameKind.HOSTED if before else GameKind.OWN), at
 
 
 def _kinds_after(after_id: str, kinds: Sequence[GameKind]) -> list[tuple[GameKind, str]]:
-    """Returns the streams that a page may have jobs of, each with the place where to begin: after this job, or at the beginning."""
+    """Return the streams that a page may have jobs of, each with the place where to begin: after this job, or at the beginning."""
     if not after_id:
         return [(kind, "-") for kind in kinds]
     first, at = _split_id(after_id)
@@ -219,7 +219,7 @@ def _kinds_after(after_id: str, kinds: Sequence[GameKind]) -> list[tuple[GameKin
 
 
 def _parse_jobs(found: Any, kind: GameKind) -> list[Job]:
-    """Parses jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
+    """Parse jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
     return [
         Job(f"{_PREFIXES[kind]}{job_id.decode()}", as_pairs(fields)[0][1].decode())
         for job_id, fields in found

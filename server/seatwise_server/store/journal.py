@@ -59,7 +59,7 @@ class Fence:
 
     @classmethod
     def from_fields(cls, answer: Sequence[bytes | None]) -> Fence | None:
-        """Returns the fence from the values of `FENCE_FIELDS`; None if the match was never claimed."""
+        """Return the fence from the values of `FENCE_FIELDS`; None if the match was never claimed."""
         epoch, owner, retired, *counts = answer
         if epoch is None:
             return None
@@ -81,7 +81,7 @@ class Journal:
         confirmed: int | None = None,
         death: Death = Death.NONE,
     ) -> int:
-        """Makes `owner` the owner of the match and returns the new epoch.
+        """Make `owner` the owner of the match and return the new epoch.
 
         Expects the fence at `expected_epoch`; 0 means that there is no fence. With `confirmed` the claim
         succeeds only if the previous owner has not confirmed its fence since that number was read.
@@ -101,18 +101,18 @@ class Journal:
         confirmed: int | None = None,
         death: Death = Death.NONE,
     ) -> tuple[int, list[bytes]]:
-        """Claims the match like `claim_match`, then reads its entries; one message, in this order. Returns the new epoch and them."""
+        """Claim the match like `claim_match`, then read its entries; one message, in this order. Return the new epoch and them."""
         claim = _claim_call(match, owner, expected_epoch, confirmed, death)
         read = ("XRANGE", keys.match_journal(match), "-", "+")
         answer, found = await scripts.run_and_call(self._client, [claim], [read])
         return _parse_epoch(match, answer), _parse_entries(found)
 
     async def read_fence(self, match: str) -> Fence | None:
-        """Returns the fence of the match; None if the match was never claimed, or its fence has expired."""
+        """Return the fence of the match; None if the match was never claimed, or its fence has expired."""
         return Fence.from_fields(await call(self._client, "HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
     async def confirm_fence(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """Confirms that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis
+        """Confirm that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis
         has forgotten the claim.
 
         Each OK is counted in the fence, so a claim that relies on an older count fails.
@@ -123,14 +123,14 @@ class Journal:
         )
 
     async def clear_deaths(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """Resets the deaths of this match to 1: only the last one still counts. FENCED if the match is
+        """Reset the deaths of this match to 1: only the last one still counts. FENCED if the match is
         another's. Repeatable.
         """
         named = [keys.match_fence(match)]
         return AppendResult(await scripts.run_script(self._client, "pardon", named, epoch, owner))
 
     async def reclaim_match(self, match: str, owner: str, epoch: int) -> int:
-        """Returns a new epoch for a match whose claim, at `epoch`, Redis has forgotten in a failover.
+        """Return a new epoch for a match whose claim, at `epoch`, Redis has forgotten in a failover.
 
         No owner has had the new epoch, so bots and former owners cannot mistake the old state for the new one.
         Only the owner that was told LOST may call this: it has the entries that Redis has lost, and its next
@@ -143,13 +143,13 @@ class Journal:
         )
 
     async def read_entries(self, match: str, after_seq: int = 0) -> list[bytes]:
-        """Returns the entries after number `after_seq`, in order; empty if there are none, or no journal."""
+        """Return the entries after number `after_seq`, in order; empty if there are none, or no journal."""
         return _parse_entries(
             await call(self._client, "XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
         )
 
     async def wait_for_entries(self, match: str, after_seq: int, block_ms: int) -> list[bytes]:
-        """Returns the entries after number `after_seq`, and waits for the first of them; empty if none came in time.
+        """Return the entries after number `after_seq`, and wait for the first of them; empty if none came in time.
 
         Waits at most 5 s, and uses a connection of its own while it waits. A match that has not begun has no
         journal, nor has one that is over: the caller reads the match's meta to tell them apart.
@@ -163,7 +163,7 @@ class Journal:
         return _parse_entries(found)
 
     async def last_seq(self, match: str) -> int:
-        """Returns the number of the newest entry; 0 if there is no journal."""
+        """Return the number of the newest entry; 0 if there is no journal."""
         newest = await call(self._client, "XREVRANGE", keys.match_journal(match), "+", "-", "COUNT", 1)
         return int(newest[0][0].partition(b"-")[0]) if newest else 0
 
@@ -176,7 +176,7 @@ class Journal:
         result: bytes,
         state: str = "over",
     ) -> AppendResult:
-        """Replaces the journal by the record, and sets result and state. `Keeping` removes all of them when their time is up.
+        """Replace the journal by the record, and set result and state. `Keeping` removes all of them when their time is up.
 
         A match without journal or meta is retired as well. Repeatable.
         """
@@ -200,5 +200,5 @@ def _parse_epoch(match: str, answer: list[Any]) -> int:
 
 
 def _parse_entries(found: Any) -> list[bytes]:
-    """Returns the field "e" of each entry of a stream."""
+    """Return the field "e" of each entry of a stream."""
     return [fields[b"e"] for _, fields in found]

@@ -33,7 +33,7 @@ _log = structlog.get_logger()
 
 
 async def keep_key(client: RedisClient, key: str, keep_ms: int) -> None:
-    """Schedules the removal of a key; a later call replaces the time."""
+    """Schedule the removal of a key; a later call replaces the time."""
     await scripts.run_script(client, "kept_note", [keys.KEEPING_TIME, keys.KEPT_KEYS], key, keep_ms)
 
 
@@ -44,7 +44,7 @@ class Keeping:
     client: RedisClient
 
     async def remove_due(self) -> int:
-        """Lets the time of keeping pass, and removes what is due; returns how much that was. Call it every minute."""
+        """Let the time of keeping pass, and remove what is due; returns how much that was. Call it every minute."""
         removed = 0
         while found := await self._remove_some():
             removed += found
@@ -97,7 +97,7 @@ class SetOfDeals:
 
 
 def end_call(name: str, number: int, match: str, state: MatchState) -> ScriptCall:
-    """Returns the script of `DealSets.end_match`."""
+    """Return the script of `DealSets.end_match`."""
     return "set_end", [keys.deal_set(name)], (number, match, state)
 
 
@@ -108,7 +108,7 @@ class DealSets:
         self._client = client
 
     async def join_set(self, name: str, number: int, match: str, size: int, kind: str, seed: bytes) -> bytes:
-        """Adds the match to the set with this number, and returns the set's seed; it is `seed` if this creates
+        """Add the match to the set with this number, and return the set's seed; it is `seed` if this creates
         the set.
 
         A repeat for the same match has the same answer. A number may be used again after its match was voided.
@@ -132,7 +132,7 @@ class DealSets:
         return bool(answer == 1)
 
     async def close_set(self, name: str, keep_s: int) -> bool | None:
-        """Closes the set, so that no more matches can join; returns whether the set is over, and is removed after `keep_s` seconds.
+        """Close the set, so that no more matches can join; returns whether the set is over, and is removed after `keep_s` seconds.
 
         None if there is no such set.
         """
@@ -154,7 +154,7 @@ class DealSets:
         return frozenset(name for name, (size, over) in known if size is not None and over is None)
 
     async def get_set(self, name: str) -> SetOfDeals | None:
-        """Returns the set; None if it never existed, or has expired."""
+        """Return the set; None if it never existed, or has expired."""
         answer = await call(self._client, "HGETALL", keys.deal_set(name))
         fields = {field.decode(): value.decode() for field, value in as_pairs(answer)}
         if "size" not in fields:
@@ -191,7 +191,7 @@ class Deliveries:
         self._client = client
 
     async def conclude_match(self, ended: EndedMatch) -> None:
-        """Lists the match as over, logs its result and ends its part of its set; then frees its bots for other matches, and their
+        """List the match as over, logs its result and ends its part of its set; then frees its bots for other matches, and their
         owners.
 
         Call it after `Journal.retire_match`.

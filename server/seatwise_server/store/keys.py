@@ -113,13 +113,13 @@ def match_record(match: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def append_keys(match: str) -> tuple[bytes, bytes]:
-    """Returns the keys of fence and journal as bytes; cached, because every append needs them."""
+    """Return the keys of fence and journal as bytes; cached, because every append needs them."""
     return match_fence(match).encode(), match_journal(match).encode()
 
 
 @lru_cache(maxsize=2_048)
 def match_slot(match: str) -> int:
-    """Returns the cluster slot of all keys of the match."""
+    """Return the cluster slot of all keys of the match."""
     return int(key_slot(match_fence(match).encode()))
 
 
@@ -255,7 +255,7 @@ def queue_seating(queue: str) -> str:
 
 
 def _of(competition: str, what: str) -> str:
-    """Returns a key of a ladder or a league (`ladders/{id}`, `leagues/{id}`); all keys of one have the same hash tag."""
+    """Return a key of a ladder or a league (`ladders/{id}`, `leagues/{id}`); all keys of one have the same hash tag."""
     kind = competition.partition("/")[0].removesuffix("s")
     return f"seatwise:{{{kind}:{competition}}}:{what}"
 

@@ -66,7 +66,7 @@ class MatchTraceReader:
         self._matches = matches
 
     async def read(self, match: str) -> MatchTraces:
-        """Reads everything that Redis has of the match."""
+        """Read everything that Redis has of the match."""
         commands: list[tuple[Argument, ...]] = [
             ("HGETALL", keys.match_meta(match)),
             ("HMGET", keys.match_fence(match), *FENCE_FIELDS),
@@ -98,16 +98,16 @@ class MatchTraceReader:
         return frozenset(facet for facet, score in zip(named, scores, strict=True) if score is not None)
 
     async def page_of_list(self, after: ListCursor, count: int) -> list[ListCursor]:
-        """Returns the next entries of the list of matches, oldest first, including entries without a match."""
+        """Return the next entries of the list of matches, oldest first, including entries without a match."""
         return await self._page(keys.MATCH_INDEX, after, count)
 
     async def scan_facets(self, cursor: int, count: int) -> tuple[int, list[str]]:
-        """Returns some matches that are in sets, and the next cursor: 0 after the last. Some may come twice."""
+        """Return some matches that are in sets, and the next cursor: 0 after the last. Some may come twice."""
         following, found = await call(self._client, "HSCAN", keys.MATCH_FACETS, cursor, "COUNT", count)
         return int(following), [name.decode() for name, _ in as_pairs(found)]
 
     async def page_of_kept(self, after: ListCursor, count: int) -> list[ListCursor]:
-        """Returns the next retired matches with the time until which they are kept, soonest first."""
+        """Return the next retired matches with the time until which they are kept, soonest first."""
         return await self._page(keys.MATCH_EXPIRY, after, count)
 
     async def _page(self, key: str, after: ListCursor, count: int) -> list[ListCursor]:
@@ -122,17 +122,17 @@ class MatchTraceReader:
             offset += count
 
     async def absent_among(self, matches: Sequence[str]) -> list[str]:
-        """Returns those of these matches that have no meta."""
+        """Return those of these matches that have no meta."""
         answers = await self._run_commands([("EXISTS", keys.match_meta(match)) for match in matches])
         return [match for match, meta in zip(matches, answers, strict=True) if not meta]
 
     async def unlisted_among(self, matches: Sequence[str]) -> list[str]:
-        """Returns those of these matches that are not in the list of matches."""
+        """Return those of these matches that are not in the list of matches."""
         answers = await self._run_commands([("ZSCORE", keys.MATCH_INDEX, match) for match in matches])
         return [match for match, score in zip(matches, answers, strict=True) if score is None]
 
     async def strays_among(self, matches: Sequence[str]) -> list[str]:
-        """Returns those of these matches that are in neither the list nor the list of kept records, and that
+        """Return those of these matches that are in neither the list nor the list of kept records, and that
         had no owner.
         """
         unlisted = await self.unlisted_among(matches)
@@ -144,7 +144,7 @@ class MatchTraceReader:
         return [match for match, until, is_owned in found if until is None and not is_owned]
 
     async def vanished_among(self, matches: Sequence[str]) -> list[str]:
-        """Returns those of these matches that have no meta and are in no list, although a fence or a record
+        """Return those of these matches that have no meta and are in no list, although a fence or a record
         still exists.
         """
         absent = await self.unlisted_among(await self.absent_among(matches))
@@ -158,21 +158,21 @@ class MatchTraceReader:
         return await call_many(self._client, commands) if commands else []
 
     async def relist(self, meta: MatchMeta) -> None:
-        """Puts an existing match into the list and its sets, and removes its entry at any other place."""
+        """Put an existing match into the list and its sets, and remove its entry at any other place."""
         await self._matches.list_match(meta.match, meta.create_us, meta.facets)
         await self._matches.sort_match(meta.match, meta.state)
 
     async def unlist(self, match: str) -> None:
-        """Removes an entry without a match from the list; if the match was created meanwhile, it is listed again."""
+        """Remove an entry without a match from the list; if the match was created meanwhile, it is listed again."""
         await self._matches.unlist_match(match)
         meta = await self._matches.get_meta(match)
         if meta:
             await self.relist(meta)
 
     async def restore(self, match: str, create_us: int, fields: Mapping[str, Argument]) -> bool:
-        """Restores a lost meta for as long as the record is kept, and lists the match.
+        """Restore a lost meta for as long as the record is kept, and list the match.
 
-        Returns False, and changes nothing, if there is a meta, or no record any more.
+        Return False, and changes nothing, if there is a meta, or no record any more.
         """
         named = [keys.match_meta(match), keys.match_record(match)]
         pairs = [part for pair in fields.items() for part in pair]

@@ -85,7 +85,7 @@ class MatchFilter:
         return [keys.match_set(facet) for facet in facets] or [keys.MATCH_INDEX]
 
     def fits_state(self, state: str) -> bool:
-        """Returns whether a match of this state fits."""
+        """Return whether a match of this state fits."""
         return self.state is None or state == self.state
 
     @property
@@ -97,22 +97,22 @@ class MatchFilter:
 
 
 def facets_of(setup: Setup) -> str:
-    """Returns the permanent sets of the match, in the form that `match_list` takes: facets with spaces between them."""
+    """Return the permanent sets of the match, in the form that `match_list` takes: facets with spaces between them."""
     return " ".join(_facets(dict.fromkeys(setup.bots), setup.game, setup.competition))
 
 
 def state_set(state: str) -> str:
-    """Returns the name of the set that has all matches of this state, and possibly others."""
+    """Return the name of the set that has all matches of this state, and possibly others."""
     return OPEN if state in (MatchState.WAITING, MatchState.SEATING) else state
 
 
 def sets_of_state(state: str) -> frozenset[str]:
-    """Returns the state sets that must have a match of this state. A match that is over must be in no others."""
+    """Return the state sets that must have a match of this state. A match that is over must be in no others."""
     return frozenset({f"state/{state_set(state)}"} | (set() if state in OVER else {f"state/{OPEN}"}))
 
 
 def enter_state(match: str, state: str) -> tuple[str, list[str], tuple[str]]:
-    """Returns the script, for `run_in_order`, that must run before the one that writes this state into the meta."""
+    """Return the script, for `run_in_order`, that must run before the one that writes this state into the meta."""
     sets = [keys.match_set(f"state/{OPEN}"), keys.match_set(f"state/{state_set(state)}")]
     return "match_enter_state", sets, (match,)
 
@@ -132,7 +132,7 @@ class PageCursor:
 
     @classmethod
     def parse(cls, token: str, digest: str = "") -> PageCursor:
-        """Returns the place that a page token of this filter names; the empty token is before the newest match.
+        """Return the place that a page token of this filter names; the empty token is before the newest match.
 
         Raises BadPageToken.
         """
@@ -148,7 +148,7 @@ class PageCursor:
         return place
 
     def token(self, digest: str = "") -> str:
-        """Returns the place as an opaque page token."""
+        """Return the place as an opaque page token."""
         parts = (str(self.create_us), self.match, digest) if digest else (str(self.create_us), self.match)
         return base64.urlsafe_b64encode(" ".join(parts).encode()).decode()
 
@@ -166,7 +166,7 @@ class MatchNames:
         self.is_at_end = False
 
     async def read_names(self, count: int) -> list[str]:
-        """Reads the next names, at most `count`, in one command. It may return none although more follow.
+        """Read the next names, at most `count`, in one command. It may return none although more follow.
 
         The set of a state has every match of that state, and others that have left it.
         """
@@ -225,7 +225,7 @@ class MatchMeta:
 
     @classmethod
     def from_hash(cls, match: str, answer: Any) -> MatchMeta | None:
-        """Returns the meta from Redis's answer to HGETALL; None if the match was never created, or its meta has expired."""
+        """Return the meta from Redis's answer to HGETALL; None if the match was never created, or its meta has expired."""
         fields = {name.decode(): value for name, value in as_pairs(answer)}
         create_us = fields.pop("create_us", None)
         return None if create_us is None else cls(match, int(create_us), fields)
@@ -241,7 +241,7 @@ class StoredMatchPage:
 
 
 def forget_call(match: str, keep_s: int, state: str) -> ScriptCall:
-    """Returns the script of `Matches.forget_later`."""
+    """Return the script of `Matches.forget_later`."""
     named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.KEEPING_TIME]
     return "match_forget", named, (match, keep_s * 1000, keys.MATCH_SETS, state)
 
@@ -255,7 +255,7 @@ class Matches:
     async def create_match(
         self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None, facets: str = ""
     ) -> bool:
-        """Writes the meta and lists the match; returns False, and changes nothing, if the match already
+        """Write the meta and list the match; returns False, and changes nothing, if the match already
         existed.
 
         `facets` are the permanent sets of the match, as `facets_of` returns them.
@@ -276,23 +276,23 @@ class Matches:
         return bool(made)
 
     async def list_match(self, match: str, create_us: int, facets: str) -> None:
-        """Puts an existing match into the index and its sets, and removes its entry at any other place. Repeatable."""
+        """Put an existing match into the index and its sets, and remove its entry at any other place. Repeatable."""
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS]
         args = (match, create_us, keys.MATCH_SETS, facets)
         await scripts.run_script(self._client, "match_list", named, *args)
 
     async def sort_match(self, match: str, state: str) -> None:
-        """Puts a listed match into the set of its state. A match that is over leaves the sets of the others. Repeatable."""
+        """Put a listed match into the set of its state. A match that is over leaves the sets of the others. Repeatable."""
         args = (match, keys.MATCH_SETS, state_set(state))
         await scripts.run_script(self._client, "match_sort", [keys.MATCH_INDEX], *args)
 
     async def unlist_match(self, match: str) -> None:
-        """Removes a match from the index and its sets. Repeatable."""
+        """Remove a match from the index and its sets. Repeatable."""
         named = [keys.MATCH_INDEX, keys.MATCH_FACETS]
         await scripts.run_script(self._client, "match_unlist", named, match, keys.MATCH_SETS)
 
     async def get_meta(self, match: str) -> MatchMeta | None:
-        """Returns the match's meta; None if the match was never created, or its record has expired."""
+        """Return the match's meta; None if the match was never created, or its record has expired."""
         return MatchMeta.from_hash(match, await call(self._client, "HGETALL", keys.match_meta(match)))
 
     async def set_state(
@@ -303,7 +303,7 @@ class Matches:
         state: MatchState,
         more: Mapping[str, Argument] | None = None,
     ) -> AppendResult:
-        """Writes the state and `more` fields; FENCED unless `epoch` and `owner` are those of the match's owner."""
+        """Write the state and `more` fields; FENCED unless `epoch` and `owner` are those of the match's owner."""
         fields = {"state": state, **(more or {})}
         pairs = [part for pair in fields.items() for part in pair]
         named = [keys.match_fence(match), keys.match_meta(match)]
@@ -311,9 +311,9 @@ class Matches:
         return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), write))[1])
 
     async def drop_unowned(self, match: str, until_ms: int | None = None) -> bool:
-        """Drops a match that never had an owner: from now on it cannot be claimed or created.
+        """Drop a match that never had an owner: from now on it cannot be claimed or created.
 
-        Returns False, and changes nothing, if an owner has left a fence, a journal, a record or a result.
+        Return False, and changes nothing, if an owner has left a fence, a journal, a record or a result.
         Repeatable. The index is updated last: after a crash before that it still has the name, which no page
         shows.
 
@@ -331,7 +331,7 @@ class Matches:
         return True
 
     async def ask_abort(self, match: str, why: str = "") -> bool:
-        """Marks the match to be voided by its present or next owner; returns False if the match is not known."""
+        """Mark the match to be voided by its present or next owner; returns False if the match is not known."""
         return bool(
             await scripts.run_script(self._client, "match_mark", [keys.match_meta(match)], "abort", why)
         )
@@ -341,18 +341,18 @@ class Matches:
         return bool(await call(self._client, "HEXISTS", keys.match_meta(match), "abort"))
 
     async def forget_later(self, match: str, keep_s: int, state: str) -> None:
-        """Schedules the removal of a retired match after `keep_s` seconds. Call it after `Journal.retire_match`, with the same state."""
+        """Schedule the removal of a retired match after `keep_s` seconds. Call it after `Journal.retire_match`, with the same state."""
         await scripts.run_in_order(self._client, forget_call(match, keep_s, state))
 
     async def get_record(self, match: str) -> bytes | None:
-        """Returns the record of a match that is over; None while it runs, and after its record has expired."""
+        """Return the record of a match that is over; None while it runs, and after its record has expired."""
         packed = await call(self._client, "GET", keys.match_record(match))
         return zlib.decompress(packed) if packed is not None else None
 
     async def list_page(
         self, page_size: int, page_token: str = "", wanted: MatchFilter | None = None
     ) -> StoredMatchPage:
-        """Returns the newest matches that fit the filter, or those behind the page that ended with the token.
+        """Return the newest matches that fit the filter, or those behind the page that ended with the token.
 
         A page may be short although there are more: it reads at most `MOST_METAS_A_PAGE` metas. Matches whose meta has expired
         are left out. Raises BadPageToken.
@@ -375,11 +375,11 @@ class Matches:
         return StoredMatchPage(tuple(found), token)
 
     async def newest_names(self, count: int, wanted: MatchFilter) -> list[str]:
-        """Returns the names of the newest matches in the sets of the filter; some may have left the state. One command."""
+        """Return the names of the newest matches in the sets of the filter; some may have left the state. One command."""
         return await MatchNames(self._client, wanted, PageCursor.parse("")).read_names(count)
 
     async def read_metas(self, named: list[str]) -> list[MatchMeta]:
-        """Returns the metas of these matches, in their order, without those that have none."""
+        """Return the metas of these matches, in their order, without those that have none."""
         if not named:
             return []
         answers = await call_many(self._client, [("HGETALL", keys.match_meta(match)) for match in named])

@@ -73,14 +73,14 @@ class Owners:
     async def create_owner(
         self, name: str, most_bots: int, most_matches: int, invite: str, request_id: str
     ) -> OwnerCreation:
-        """Creates an owner with these quotas, for an invite. A repeat of the same request (if it has an id) creates nothing."""
+        """Create an owner with these quotas, for an invite. A repeat of the same request (if it has an id) creates nothing."""
         args = (most_bots, invite, request_id, most_matches)
         return OwnerCreation(
             await scripts.run_script(self._client, "owner_create", [keys.owner(name)], *args)
         )
 
     async def read_pseudonym_secret(self) -> bytes:
-        """Returns the secret from which the ids of owners follow that an issuer has named; the first call makes it."""
+        """Return the secret from which the ids of owners follow that an issuer has named; the first call makes it."""
         key = keys.OWNER_PSEUDONYM_SECRET
         found = await call(self._client, "GET", key)
         if found is None:
@@ -89,11 +89,11 @@ class Owners:
         return bytes(found)
 
     async def drop_owner(self, name: str) -> None:
-        """Takes back the creation of an owner that has nothing yet."""
+        """Take back the creation of an owner that has nothing yet."""
         await call(self._client, "UNLINK", keys.owner(name))
 
     async def get_owner(self, name: str) -> StoredOwner | None:
-        """Returns the owner; None if there is none, or if it was erased."""
+        """Return the owner; None if there is none, or if it was erased."""
         fields = ("most_bots", "create_ms", "most_matches", *_QUOTAS_OF_SERVER)
         bots, made, matches, *own = await call(self._client, "HMGET", keys.owner(name), *fields)
         if not made:
@@ -103,11 +103,11 @@ class Owners:
         return StoredOwner(name, names, int(bots), int(made), int(matches or 0), *quotas)
 
     async def list_bots(self, name: str) -> list[str]:
-        """Returns the bots of the owner, in the order of their names."""
+        """Return the bots of the owner, in the order of their names."""
         return sorted(bot.decode() for bot in await call(self._client, "SMEMBERS", keys.owner_bots(name)))
 
     async def count_request(self, name: str, per_minute: float) -> float:
-        """Counts a change that the owner is about to make. Returns 0, or the seconds until it may come back.
+        """Count a change that the owner is about to make. Return 0, or the seconds until it may come back.
 
         `per_minute` changes in a minute are the quota of owners that have none of their own; 0 for no limit.
         """
@@ -116,12 +116,12 @@ class Owners:
         return wait_ms / 1000
 
     async def read_most_matches(self, name: str) -> int | None:
-        """Returns how many matches each bot of the owner may play at once; None if there is no such owner."""
+        """Return how many matches each bot of the owner may play at once; None if there is no such owner."""
         found = await call(self._client, "HGET", keys.owner(name), "most_matches")
         return None if found is None else int(found)
 
     async def add_bot(self, name: str, bot: str) -> None:
-        """Counts a bot as the owner's. Repeatable. Raises OwnerAbsent and TooManyBots."""
+        """Count a bot as the owner's. Repeatable. Raises OwnerAbsent and TooManyBots."""
         named = [keys.owner(name), keys.owner_bots(name)]
         answer = await scripts.run_script(self._client, "owner_add_bot", named, bot)
         if answer == _ABSENT:
@@ -130,7 +130,7 @@ class Owners:
             raise TooManyBots(f"{name} has as many bots as it may have")
 
     async def claim_name(self, owner: str, bot: str) -> bool:
-        """Gives the name that the versions of this bot share to the owner for good; returns False if another has it.
+        """Give the name that the versions of this bot share to the owner for good; returns False if another has it.
 
         Repeatable. An owner that does not exist stands for the operator. The id of the owner says nothing once the owner is
         erased: nobody gets its names.
@@ -145,17 +145,17 @@ class Owners:
         return bool(await call(self._client, "SISMEMBER", keys.owner_bots(name), bot))
 
     async def remove_bot(self, name: str, bot: str) -> None:
-        """Does not count a bot any more. Repeatable."""
+        """Do not count a bot any more. Repeatable."""
         await call(self._client, "SREM", keys.owner_bots(name), bot)
 
     async def set_quotas(self, name: str, quotas: Mapping[str, int]) -> None:
-        """Sets quotas, by the names of their fields. Raises OwnerAbsent."""
+        """Set quotas, by the names of their fields. Raises OwnerAbsent."""
         args = [it for pair in quotas.items() for it in pair]
         if not await scripts.run_script(self._client, "owner_set_quotas", [keys.owner(name)], *args):
             raise OwnerAbsent(f"there is no {name}")
 
     async def erase_owner(self, name: str) -> None:
-        """Deletes all that is known of the owner. Its bots stay, without an owner. Repeatable."""
+        """Delete all that is known of the owner. Its bots stay, without an owner. Repeatable."""
         invite = await call(self._client, "HGET", keys.owner(name), "invite")
         if invite:
             await call(self._client, "HDEL", keys.invite(invite.decode()), f"by:{keys.owner_hash(name)}")
@@ -220,7 +220,7 @@ class OwnerMatches:
     async def open_match(
         self, match: str, owners: Sequence[str], until_ms: int, limits: OwnerLimits, *, counts_day: bool
     ) -> list[OwnerCount]:
-        """Counts the match among those of each owner; repeatable. An owner that does not exist has no limit.
+        """Count the match among those of each owner; repeatable. An owner that does not exist has no limit.
 
         With `counts_day` the quota of 24 hours applies, too. Raises ProposalExpired if it is `until_ms`, in milliseconds of
         Redis's clock, or later.
@@ -242,7 +242,7 @@ class OwnerMatches:
     async def close_match(
         self, match: str, owners: Collection[str], *, is_void: bool, until_ms: int | None = None
     ) -> None:
-        """Counts the match no more among those that are played; repeatable. A void one does not count in 24 hours either.
+        """Count the match no more among those that are played; repeatable. A void one does not count in 24 hours either.
 
         Does nothing if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
@@ -252,13 +252,13 @@ class OwnerMatches:
             await scripts.run_script_many(self._client, "owner_match_close", calls)
 
     async def measure_room(self, owners: Sequence[str], limits: OwnerLimits) -> list[OwnerRoom]:
-        """Returns how many more matches the bots of each owner may begin."""
+        """Return how many more matches the bots of each owner may begin."""
         calls = [(_match_keys(owner), (limits.at_once, limits.a_day)) for owner in owners]
         answers = await scripts.run_script_many(self._client, "owner_room", calls)
         return [_parse_room(*answer) for answer in answers]
 
     async def close_leftovers(self, owner: str) -> int:
-        """Counts no more the matches of the owner that are over, or were never created; returns how many these were.
+        """Count no more the matches of the owner that are over, or were never created; returns how many these were.
 
         There are some if a bot was deleted while it played.
         Void matches and those that were never created do not count in 24 hours either.
@@ -282,13 +282,13 @@ class OwnerMatches:
         return [match.decode() for match, since_ms in as_pairs(found) if int(since_ms) < before_ms]
 
     async def open_watch(self, owner: str, watch: str, lease_ms: int, limits: OwnerLimits) -> bool:
-        """Counts a watch until its lease ends, or renews the lease; returns False if the owner has as many as it may have."""
+        """Count a watch until its lease ends, or renew the lease; returns False if the owner has as many as it may have."""
         named = [keys.owner(owner), keys.owner_watches(owner)]
         args = (watch, lease_ms, limits.watches)
         return bool(await scripts.run_script(self._client, "owner_watch_open", named, *args))
 
     async def close_watch(self, owner: str, watch: str) -> None:
-        """Counts the watch no more. Repeatable."""
+        """Count the watch no more. Repeatable."""
         await call(self._client, "ZREM", keys.owner_watches(owner), watch)
 
 

@@ -76,7 +76,7 @@ class Processes:
         is_draining: bool = False,
         kinds: Sequence[GameKind] = ALL_KINDS,
     ) -> int:
-        """Writes one heartbeat, to be called once a second; returns the heartbeat's count."""
+        """Write one heartbeat, to be called once a second; returns the heartbeat's count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
         facts: dict[str, str | int] = {
             "address": address,
@@ -91,10 +91,10 @@ class Processes:
         )
 
     async def deregister_process(self, process: str, *, is_dead: bool = False) -> bool:
-        """Publishes that the process has given up all its matches, so that others need not wait for its lease
+        """Publish that the process has given up all its matches, so that others need not wait for its lease
         to end.
 
-        Returns False if the process is unknown. Its parent may call this with `is_dead` when the system has reported its
+        Return False if the process is unknown. Its parent may call this with `is_dead` when the system has reported its
         end. A process that has stopped in order stays so.
         """
         args = (process, keys.HANDOVERS_CHANNEL, _DEAD if is_dead else _LEFT)
@@ -103,7 +103,7 @@ class Processes:
         )
 
     async def read_heartbeats(self) -> dict[str, Heartbeat]:
-        """Returns the last heartbeat of every process that wrote one within `PROCESSES_KEPT_MS`."""
+        """Return the last heartbeat of every process that wrote one within `PROCESSES_KEPT_MS`."""
         answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
         found = [(name.decode(), int(score)) for name, score in as_pairs(answer)]
         commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
@@ -115,13 +115,13 @@ class Processes:
         }
 
     async def forget_process(self, process: str) -> None:
-        """Removes a dead process and its orders; nothing happens if it is unknown."""
+        """Remove a dead process and its orders; nothing happens if it is unknown."""
         gone = (keys.process_beat(process), keys.process_orders(process))
         commands = [("ZREM", keys.PROCESS_INDEX, process), *(("UNLINK", name) for name in gone)]
         await call_many(self._client, commands)
 
     async def send_order(self, process: str, order: bytes) -> str:
-        """Sends an order to a process and returns the order's id; a dead process never reads it."""
+        """Send an order to a process and return the order's id; a dead process never reads it."""
         key = keys.process_orders(process)
         added, _ = await call_many(
             self._client,
@@ -133,7 +133,7 @@ class Processes:
         return str(added.decode())
 
     async def read_orders(self, process: str, after_id: str = "0", block_ms: int = 0) -> list[Order]:
-        """Returns the orders after `after_id`, the last one that was carried out; empty if there are none.
+        """Return the orders after `after_id`, the last one that was carried out; empty if there are none.
 
         Drops that order and all before it. Waits at most 5 s. An order whose reply was lost is returned again,
         so none is missed.
@@ -195,7 +195,7 @@ class DeathWatch:
         beats: Mapping[str, Heartbeat],
         mentioned: Collection[str] = (),
     ) -> None:
-        """Records one reading of all heartbeats, with the monotonic times in seconds of the question and of the answer."""
+        """Record one reading of all heartbeats, with the monotonic times in seconds of the question and of the answer."""
         is_prompt = answered_s - asked_s <= self._prompt_s
         is_dense = self._last_s is None or asked_s - self._last_s <= self._apart_s
         counts = {name: beat.count for name, beat in beats.items()} | {
@@ -215,7 +215,7 @@ class DeathWatch:
         return before if fresh_s is None else _Watched(count, fresh_s)
 
     def dead_processes(self) -> frozenset[str]:
-        """Returns the processes that were dead at the last observation, and those that have stopped in an orderly way."""
+        """Return the processes that were dead at the last observation, and those that have stopped in an orderly way."""
         if self._last_s is None:
             return frozenset()
         still = (name for name, it in self._watched.items() if self._last_s - it.since_s >= self._lease_s)
@@ -233,17 +233,17 @@ class Leases:
         self._client = client
 
     async def take_lease(self, work: str, process: str, lease_ms: int) -> bool:
-        """Acquires or extends the lease; returns False if another process has it."""
+        """Acquire or extend the lease; returns False if another process has it."""
         return bool(
             await scripts.run_script(self._client, "lease_hold", [keys.work_lease(work)], process, lease_ms)
         )
 
     async def release_lease(self, work: str, process: str) -> bool:
-        """Releases the lease, so that others need not wait for its end; returns False if another process has it."""
+        """Release the lease, so that others need not wait for its end; returns False if another process has it."""
         return bool(await scripts.run_script(self._client, "lease_hold", [keys.work_lease(work)], process, 0))
 
     async def read_holder(self, work: str) -> tuple[str, int] | None:
-        """Returns the holder and the remaining milliseconds; None if the lease is free."""
+        """Return the holder and the remaining milliseconds; None if the lease is free."""
         process = await call(self._client, "GET", keys.work_lease(work))
         left_ms = await call(self._client, "PTTL", keys.work_lease(work))
         return (process.decode(), max(0, int(left_ms))) if process is not None else None

@@ -56,20 +56,20 @@ class Queues:
         self._client = client
 
     async def enter_queue(self, queue: str, name: str) -> QueueEntry:
-        """Enters this name and returns its entry; a name that is entered twice keeps its first place."""
+        """Enter this name and return its entry; a name that is entered twice keeps its first place."""
         return await self._enter_since(queue, name, "")
 
     async def enter_all(self, queue: str, bots: Iterable[str]) -> None:
-        """Enters all these bots now, like `enter_queue`."""
+        """Enter all these bots now, like `enter_queue`."""
         named = [keys.queue_waiting(queue)]
         await scripts.run_script_many(self._client, "queue_enter", [(named, (bot, "")) for bot in bots])
 
     async def give_back(self, queue: str, entry: QueueEntry) -> QueueEntry:
-        """Puts an entry back to its old place; if its name has entered again meanwhile, it keeps the new place."""
+        """Put an entry back to its old place; if its name has entered again meanwhile, it keeps the new place."""
         return await self._enter_since(queue, entry.name, str(entry.since_ms))
 
     async def return_all(self, queue: str, entries: Iterable[QueueEntry]) -> None:
-        """Puts entries back to their old places; a name that waits further ahead stays there."""
+        """Put entries back to their old places; a name that waits further ahead stays there."""
         named = [keys.queue_waiting(queue)]
         calls = [(named, (entry.name, entry.since_ms)) for entry in entries]
         await scripts.run_script_many(self._client, "queue_return", calls)
@@ -81,19 +81,19 @@ class Queues:
         return QueueEntry(name, int(since_ms))
 
     async def change_queues(self, bot: str, entered: Iterable[str], left: Iterable[str]) -> None:
-        """Enters the bot in some queues, like `enter_queue`, and takes it out of others, in one message."""
+        """Enter the bot in some queues, like `enter_queue`, and take it out of others, in one message."""
         enter = [("queue_enter", [keys.queue_waiting(queue)], (bot, "")) for queue in entered]
         leave = [("ZREM", keys.queue_waiting(queue), bot) for queue in left]
         await scripts.run_and_call(self._client, enter, leave)
 
     async def leave_queue(self, queue: str, name: str) -> bool:
-        """Takes the entry of this name out; returns False if there is none."""
+        """Take the entry of this name out; returns False if there is none."""
         return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), name))
 
     async def propose_first(
         self, queue: str, seats: int, patience_ms: int, match: str, without: Collection[str] = ()
     ) -> Proposal | None:
-        """Takes the first `seats` bots off the queue, or fewer if the first has waited `patience_ms`; None
+        """Take the first `seats` bots off the queue, or fewer if the first has waited `patience_ms`; None
         before that.
 
         Bots that `without` names keep their places in the queue.
@@ -108,7 +108,7 @@ class Queues:
         return _parse_proposal(match, note) if note else None
 
     async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:
-        """Takes these bots off the queue, in this order, as a proposal; None if one of them does not wait (any
+        """Take these bots off the queue, in this order, as a proposal; None if one of them does not wait (any
         more).
 
         A repeat for the same match returns the same proposal.
@@ -118,7 +118,7 @@ class Queues:
         return _parse_proposal(match, note) if note else None
 
     async def propose_these(self, queue: str, name: str) -> Proposal | None:
-        """Takes the entry of this name off the queue, whatever its place, as a proposal of the same name; None
+        """Take the entry of this name off the queue, whatever its place, as a proposal of the same name; None
         if it does not wait.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
@@ -126,10 +126,10 @@ class Queues:
         return _parse_proposal(name, note) if note else None
 
     async def adopt_proposal(self, queue: str, match: str, old_ms: int) -> Proposal | None:
-        """Adopts a proposal that no lobby has touched for `old_ms`; only the caller may then seat or dissolve
+        """Adopt a proposal that no lobby has touched for `old_ms`; only the caller may then seat or dissolve
         it.
 
-        Returns None if it is not that old, or gone, or adopted by another.
+        Return None if it is not that old, or gone, or adopted by another.
         """
         note = await scripts.run_script(
             self._client, "queue_adopt", [keys.queue_seating(queue)], match, old_ms
@@ -137,20 +137,20 @@ class Queues:
         return _parse_proposal(match, note) if note else None
 
     async def close_proposal(self, queue: str, match: str) -> None:
-        """Forgets a proposal whose match was seated; nothing happens if there is none."""
+        """Forget a proposal whose match was seated; nothing happens if there is none."""
         await call(self._client, "HDEL", keys.queue_seating(queue), match)
 
     async def dissolve_proposal(self, queue: str, match: str, back: Iterable[QueueEntry]) -> bool:
-        """Forgets a proposal that failed and puts these entries back, in one step.
+        """Forget a proposal that failed and puts these entries back, in one step.
 
-        Returns False, and puts none back, if the proposal was gone already.
+        Return False, and puts none back, if the proposal was gone already.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
         places = [part for entry in back for part in (entry.since_ms, entry.name)]
         return bool(await scripts.run_script(self._client, "queue_dissolve", named, match, *places))
 
     async def unfinished_proposals(self, queue: str) -> list[Proposal]:
-        """Returns the proposals that are neither seated nor dissolved, oldest first: a lobby is seating them,
+        """Return the proposals that are neither seated nor dissolved, oldest first: a lobby is seating them,
         or has died.
         """
         answer = await call(self._client, "HGETALL", keys.queue_seating(queue))
@@ -167,26 +167,26 @@ class Queues:
         return since is not None or bool(is_proposed)
 
     async def list_entries(self, queue: str) -> list[QueueEntry]:
-        """Returns all entries, oldest first; they stay in the queue."""
+        """Return all entries, oldest first; they stay in the queue."""
         answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, -1, "WITHSCORES")
         return [QueueEntry(name.decode(), int(since)) for name, since in as_pairs(answer)]
 
     async def front_of(self, queue: str, count: int) -> list[str]:
-        """Returns the names of the first `count` entries, oldest first; they stay in the queue."""
+        """Return the names of the first `count` entries, oldest first; they stay in the queue."""
         answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, count - 1)
         return [name.decode() for name in answer]
 
     async def count_waiting(self, queue: str) -> int:
-        """Returns the number of entries."""
+        """Return the number of entries."""
         return int(await call(self._client, "ZCARD", keys.queue_waiting(queue)))
 
     async def count_all_waiting(self, queues: Sequence[str]) -> list[int]:
-        """Returns the number of entries in each of these queues."""
+        """Return the number of entries in each of these queues."""
         commands = [("ZCARD", keys.queue_waiting(queue)) for queue in queues]
         return [int(answer) for answer in await call_many(self._client, commands)]
 
     async def position_of(self, queue: str, bot: str) -> int | None:
-        """Returns the number of bots before this one; None if it does not wait there."""
+        """Return the number of bots before this one; None if it does not wait there."""
         rank = await call(self._client, "ZRANK", keys.queue_waiting(queue), bot)
         return None if rank is None else int(rank)
 
@@ -218,7 +218,7 @@ class Attendances:
         self._client = client
 
     async def number_stream(self, bot: str, arrival_s: float) -> int:
-        """Returns the number of a stream of the bot that arrived at this time, on the clock of the event loop.
+        """Return the number of a stream of the bot that arrived at this time, on the clock of the event loop.
 
         It is higher than the numbers of all streams of the bot that arrived earlier, at whichever lobby and in whatever order
         they are numbered. An answer that was long in coming may count the wait as if the stream had arrived later, so it is
@@ -252,7 +252,7 @@ class Attendances:
         return bool(await scripts.run_script(self._client, "attend", [keys.bot_attendance(bot)], *args))
 
     async def renew_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
-        """Extends the lease, with what the bot takes from now on; returns False if a newer attendance replaced it."""
+        """Extend the lease, with what the bot takes from now on; returns False if a newer attendance replaced it."""
         args = (
             attendance.lobby,
             attendance.attend_id,
@@ -264,7 +264,7 @@ class Attendances:
         return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
     async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
-        """Ends the attendance; returns False, and changes nothing, if a newer one replaced it.
+        """End the attendance; returns False, and changes nothing, if a newer one replaced it.
 
         A bot that leaves `by_itself` must still take the seats that it was just given, whether it was
         told of them or not.
@@ -274,7 +274,7 @@ class Attendances:
         return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
 
     async def get_attendance(self, bot: str) -> Attendance | None:
-        """Returns the bot's attendance; None if it is absent."""
+        """Return the bot's attendance; None if it is absent."""
         fields = ("lobby", "attend_id", "max_matches", "queues")
         lobby, attend_id, most, queues = await call(self._client, "HMGET", keys.bot_attendance(bot), *fields)
         if lobby is None:
@@ -283,7 +283,7 @@ class Attendances:
         return Attendance(lobby.decode(), attend_id.decode(), int(most), named)
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
-        """Returns how many milliseconds ago a lobby last renewed the attendance of each of these bots, without
+        """Return how many milliseconds ago a lobby last renewed the attendance of each of these bots, without
         absent ones.
         """
         named = list(bots)
@@ -296,14 +296,14 @@ class Attendances:
         }
 
     async def most_matches(self, bots: Collection[str]) -> dict[str, int]:
-        """Returns how many matches at once each of these bots takes; bots that are not present are left out."""
+        """Return how many matches at once each of these bots takes; bots that are not present are left out."""
         named = list(bots)
         commands = [("HGET", keys.bot_attendance(bot), "max_matches") for bot in named]
         answers = await call_many(self._client, commands) if commands else []
         return {bot: int(most) for bot, most in zip(named, answers, strict=True) if most is not None}
 
     async def present_bots(self, bots: Collection[str]) -> set[str]:
-        """Returns those of these bots that are present."""
+        """Return those of these bots that are present."""
         named = list(bots)
         commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]
         answers = await call_many(self._client, commands) if commands else []

@@ -20,7 +20,7 @@ MOST_HISTORY_POINTS = 512
 
 
 def append_call(competition: str, result: LoggedResult) -> ScriptCall:
-    """Returns the script of `ResultLogs.append_result`."""
+    """Return the script of `ResultLogs.append_result`."""
     body = result.to_json()
     del body["seq"]
     body.pop("log_ms", None)
@@ -36,7 +36,7 @@ class ResultLogs:
         self._client = client
 
     async def append_result(self, competition: str, result: LoggedResult) -> int:
-        """Appends a result and returns its place, from 1; the `seq` of `result` is ignored.
+        """Append a result and return its place, from 1; the `seq` of `result` is ignored.
 
         Repeatable: a match that is already in the log keeps its place and its first result.
         """
@@ -46,26 +46,26 @@ class ResultLogs:
     async def read_results(
         self, competition: str, after_seq: int = 0, count: int = 1000
     ) -> list[LoggedResult]:
-        """Returns the next results after that place, in order; empty if there are none."""
+        """Return the next results after that place, in order; empty if there are none."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
         return _parse_results(await call(self._client, "XRANGE", keys.results_log(competition), *args))
 
     async def read_back(
         self, competition: str, before_seq: int = 2**53, count: int = 1000
     ) -> list[LoggedResult]:
-        """Returns the last results before that place, newest first; empty if there are none."""
+        """Return the last results before that place, newest first; empty if there are none."""
         args = (f"({before_seq}-0", "-", "COUNT", count)
         return _parse_results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
 
     async def place_in(self, competitions: Sequence[str], match: str) -> tuple[str, int] | None:
-        """Returns the log among these that has the match, and the match's place in it; None if none has it."""
+        """Return the log among these that has the match, and the match's place in it; None if none has it."""
         commands = [("HGET", keys.results_places(each), match) for each in competitions]
         answers = await call_many(self._client, commands) if commands else []
         found = zip(competitions, answers, strict=True)
         return next(((each, int(place)) for each, place in found if place is not None), None)
 
     async def count_results(self, competition: str) -> int:
-        """Returns the number of results."""
+        """Return the number of results."""
         return int(await call(self._client, "XLEN", keys.results_log(competition)))
 
 
@@ -144,7 +144,7 @@ class Ladders:
         self._client = client
 
     async def create_ladder(self, name: str, settings: bytes) -> bytes:
-        """Creates a ladder and returns its settings: these, or those with which it was created before."""
+        """Create a ladder and return its settings: these, or those with which it was created before."""
         held: bytes = await scripts.run_script(
             self._client, "ladder_create", [keys.ladder_settings(name)], settings
         )
@@ -152,34 +152,34 @@ class Ladders:
         return held
 
     async def get_ladder(self, name: str) -> LadderMeta | None:
-        """Returns the ladder; None if there is none."""
+        """Return the ladder; None if there is none."""
         settings, create_us = await call(
             self._client, "HMGET", keys.ladder_settings(name), "settings", "create_us"
         )
         return None if settings is None else LadderMeta(name, settings, int(create_us))
 
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
-        """Returns the ladders after that name, in the order of their names."""
+        """Return the ladders after that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
         answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
         return [name.decode() for name in answer]
 
     async def all_names(self) -> list[str]:
-        """Returns the names of all ladders, in order."""
+        """Return the names of all ladders, in order."""
         names: list[str] = []
         while page := await self.list_names(names[-1] if names else ""):
             names += page
         return names
 
     async def publish_table(self, name: str, results: int, table: bytes) -> bool:
-        """Publishes a table with so many results in it; returns False if a newer one is published."""
+        """Publish a table with so many results in it; returns False if a newer one is published."""
         args = (results, table)
         return bool(
             await scripts.run_script(self._client, "ladder_publish", [keys.ladder_settings(name)], *args)
         )
 
     async def read_table(self, name: str, unless: int = 0) -> Shown | None:
-        """Returns the published table; None if there is none yet, or if its number is `unless`."""
+        """Return the published table; None if there is none yet, or if its number is `unless`."""
         number = await call(self._client, "HGET", keys.ladder_settings(name), "table_number")
         if number is None or int(number) == unless:
             return None
@@ -190,13 +190,13 @@ class Ladders:
         return Shown(int(number), int(results), table, None if at_ms is None else int(at_ms))
 
     async def add_history_point(self, name: str, point: bytes) -> bool:
-        """Adds a point to the ladder's history; returns False if the last one is newer than `HISTORY_GAP_MS`."""
+        """Add a point to the ladder's history; returns False if the last one is newer than `HISTORY_GAP_MS`."""
         named = [keys.ladder_history_times(name), keys.ladder_history_points(name)]
         args = (HISTORY_GAP_MS, MOST_HISTORY_POINTS, point)
         return bool(await scripts.run_script(self._client, "ladder_history", named, *args))
 
     async def read_history(self, name: str, before_ms: int, count: int) -> list[tuple[int, bytes]]:
-        """Returns the last points before that time in milliseconds, newest first; empty if there are none."""
+        """Return the last points before that time in milliseconds, newest first; empty if there are none."""
         limits = ("BYSCORE", "REV", "LIMIT", 0, count)
         key = keys.ladder_history_times(name)
         times = await call(self._client, "ZRANGE", key, f"({before_ms}", "-inf", *limits)
@@ -207,7 +207,7 @@ class Ladders:
         return [(int(time), point) for time, point in found if point is not None]
 
     async def pardon_bot(self, name: str, bot: str, *, by_itself: bool = False) -> None:
-        """Forgets the bot's forfeits in the ladder so far; if it asks for that itself, only after its pause."""
+        """Forget the bot's forfeits in the ladder so far; if it asks for that itself, only after its pause."""
         await self._note_event(name, "", {"pardon": [bot]} | ({"by_itself": True} if by_itself else {}))
 
     async def note_absence(self, name: str, match: str, bots: Sequence[str]) -> None:
@@ -219,7 +219,7 @@ class Ladders:
         await scripts.run_script(self._client, "ladder_event", named, event_name, json.dumps(event))
 
     async def read_events(self, name: str, after: str = "0-0") -> list[Event]:
-        """Returns the events after that place, in order. An event that is noted later comes after all results
+        """Return the events after that place, in order. An event that is noted later comes after all results
         that exist now.
         """
         answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
@@ -230,11 +230,11 @@ class Ladders:
         await call(self._client, "HSET", keys.bot_off(bot), name, json.dumps(asdict(off)))
 
     async def let_back(self, bot: str, name: str) -> None:
-        """Lets the bot back onto the ladder; nothing happens if it is on it."""
+        """Let the bot back onto the ladder; nothing happens if it is on it."""
         await call(self._client, "HDEL", keys.bot_off(bot), name)
 
     async def ladders_off(self, bot: str) -> dict[str, LadderExclusion]:
-        """Returns the ladders that the bot is off, each with the reason."""
+        """Return the ladders that the bot is off, each with the reason."""
         answer = await call(self._client, "HGETALL", keys.bot_off(bot))
         return {name.decode(): LadderExclusion(**json.loads(off)) for name, off in as_pairs(answer)}
 
@@ -269,7 +269,7 @@ class Leagues:
         self._client = client
 
     async def create_league(self, name: str, settings: bytes) -> bytes:
-        """Creates a league and returns its settings: these, or those with which it was created before."""
+        """Create a league and return its settings: these, or those with which it was created before."""
         held: bytes = await scripts.run_script(
             self._client, "ladder_create", [keys.league_settings(name)], settings
         )
@@ -277,7 +277,7 @@ class Leagues:
         return held
 
     async def get_league(self, name: str) -> LeagueMeta | None:
-        """Returns the league; None if there is none."""
+        """Return the league; None if there is none."""
         settings, create_us = await call(
             self._client, "HMGET", keys.league_settings(name), "settings", "create_us"
         )
@@ -293,7 +293,7 @@ class Leagues:
         await call(self._client, "SADD", keys.league_voids(name), match)
 
     async def void_matches(self, name: str) -> dict[str, list[str] | None]:
-        """Returns the league's void matches, each with the bots against which it is held that they missed it."""
+        """Return the league's void matches, each with the bots against which it is held that they missed it."""
         voids = await call(self._client, "SMEMBERS", keys.league_voids(name))
         blamed = await call(self._client, "HGETALL", keys.league_absences(name)) if voids else {}
         return {
@@ -301,7 +301,7 @@ class Leagues:
         }
 
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
-        """Returns the leagues after that name, in the order of their names."""
+        """Return the leagues after that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
         answer = await call(self._client, "ZRANGE", keys.LEAGUE_INDEX, *limits)
         return [name.decode() for name in answer]

@@ -131,7 +131,7 @@ class Seats:
         self._client = client
 
     async def reserve_seat(self, bot: str, match: str, seat: int) -> Reservation:
-        """Reserves the seat for the bot, within the number of matches that it attends for now.
+        """Reserve the seat for the bot, within the number of matches that it attends for now.
 
         Each seat counts as a match.
         """
@@ -145,7 +145,7 @@ class Seats:
         until_ms: int | None = None,
         queued: Collection[str] = (),
     ) -> list[Reservation]:
-        """Reserves a seat for each bot, like `reserve_seat`, in one round trip; the caller gives the bots in
+        """Reserve a seat for each bot, like `reserve_seat`, in one round trip; the caller gives the bots in
         the order of their names.
 
         For the `queued` bots the seat is one of a queue in which no-shows count. Raises ProposalExpired if it
@@ -160,12 +160,12 @@ class Seats:
         return found
 
     async def release_seat(self, bot: str, match: str, seat: int) -> bool:
-        """Frees the seat and withdraws its offer; returns False if the bot did not hold it."""
+        """Free the seat and withdraws its offer; returns False if the bot did not hold it."""
         [[answer, _]] = await scripts.run_in_order(self._client, _release_call(bot, match, seat))
         return bool(answer)
 
     async def release_all(self, match: str, bots: Sequence[str], until_ms: int | None = None) -> None:
-        """Frees every seat of a match that comes to nothing; `bots` is in the order of the seats. Withdraws the offers, and
+        """Free every seat of a match that comes to nothing; `bots` is in the order of the seats. Withdraws the offers, and
         does not count the match for the owners of the bots any more.
 
         Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
@@ -177,48 +177,48 @@ class Seats:
         await OwnerMatches(self._client).close_match(match, owners, is_void=True, until_ms=until_ms)
 
     async def held_seats(self, bot: str) -> list[SeatOf]:
-        """Returns the seats that the bot holds, in order; empty if it holds none."""
+        """Return the seats that the bot holds, in order; empty if it holds none."""
         answer = await call(self._client, "SMEMBERS", keys.bot_seats(bot))
         return sorted(seat_of(name.decode()) for name in answer)
 
     async def count_seats(self, bot: str) -> int:
-        """Returns the number of seats that the bot holds."""
+        """Return the number of seats that the bot holds."""
         return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
 
     async def free_places(self, bots: Sequence[str], queue: str = "") -> list[int]:
-        """Returns how many more seats each bot may take; 0 if it is not present, or may not be seated from the queue."""
+        """Return how many more seats each bot may take; 0 if it is not present, or may not be seated from the queue."""
         calls = [_room_call(bot, queue) for bot in bots]
         answers = await scripts.run_script_many(self._client, "seat_room", calls)
         return [max(0, int(answer)) for answer in answers]
 
     async def room_in(self, bot: str, queues: Sequence[str]) -> list[QueueRoom]:
-        """Returns how many more seats the bot may take in each of these queues, like `free_places`."""
+        """Return how many more seats the bot may take in each of these queues, like `free_places`."""
         calls = [_room_call(bot, queue) for queue in queues]
         answers = await scripts.run_script_many(self._client, "seat_room", calls)
         return [QueueRoom(max(0, answer), answer == _BOT_ABSENT, answer == _BOT_OFF) for answer in answers]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
-        """Offers the seat and notifies all lobbies on `keys.OFFERS_CHANNEL`.
+        """Offer the seat and notifies all lobbies on `keys.OFFERS_CHANNEL`.
 
-        Returns False if there is an offer of a higher epoch, or if the bot does not hold the seat (any more).
+        Return False if there is an offer of a higher epoch, or if the bot does not hold the seat (any more).
         """
         named, args = _offer_call(bot, match, seat, epoch, offer)
         return bool(await scripts.run_script(self._client, "offer_put", named, *args))
 
     async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
-        """Offers every seat of the match, like `put_offer`; `offers` has each seat's bot and offer, in the
+        """Offer every seat of the match, like `put_offer`; `offers` has each seat's bot and offer, in the
         order of the seats.
         """
         calls = [_offer_call(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
         await scripts.run_script_many(self._client, "offer_put", calls)
 
     async def open_offers(self, bot: str) -> list[SeatOffer]:
-        """Returns the bot's offers, in the order of match and seat; empty if it has none."""
+        """Return the bot's offers, in the order of match and seat; empty if it has none."""
         answer = await call(self._client, "HGETALL", keys.bot_offers(bot))
         return sorted(_parse_offer(seat_of(name.decode()), held) for name, held in as_pairs(answer))
 
     async def offers_of(self, bot: str, seats: Iterable[SeatOf]) -> list[SeatOffer]:
-        """Returns the bot's offers of these seats, in the order of match and seat. A seat without an offer is left out."""
+        """Return the bot's offers of these seats, in the order of match and seat. A seat without an offer is left out."""
         asked = sorted(seats)
         names = [f"{match}/{seat}" for match, seat in asked]
         answer = await call(self._client, "HMGET", keys.bot_offers(bot), *names)
@@ -243,12 +243,12 @@ def _room_call(bot: str, queue: str) -> tuple[list[str], tuple[Argument, ...]]:
 
 
 def release_calls(match: str, bots: Sequence[str], until_ms: int | None = None) -> list[ScriptCall]:
-    """Returns the scripts of `Seats.release_all`."""
+    """Return the scripts of `Seats.release_all`."""
     return [_release_call(bot, match, seat, until_ms) for seat, bot in enumerate(bots)]
 
 
 def owners_in(answers: Iterable[tuple[int, bytes]]) -> set[str]:
-    """Returns the owners, with quotas, that the answers of these scripts name."""
+    """Return the owners, with quotas, that the answers of these scripts name."""
     return {name for _, owner in answers if (name := owner.decode()).startswith(OWNERS_PREFIX)}
 
 
@@ -272,7 +272,7 @@ def _offer_call(
 
 
 def seat_of(name: str) -> SeatOf:
-    """Parses `<match>/<seat>`."""
+    """Parse `<match>/<seat>`."""
     match, _, seat = name.rpartition("/")
     return SeatOf(match, int(seat))
 
@@ -336,7 +336,7 @@ class NoShows:
         return int(await scripts.run_script(self._client, "seat_told", named, LATE_MS, *names))
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
-        """Returns what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note."""
+        """Return what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note."""
         commands = [
             ("HGET", key, f"{match}/{seat}")
             for bot, seat in seats
@@ -349,7 +349,7 @@ class NoShows:
         ]
 
     async def read_who_knew(self, match: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
-        """Returns for each bot whether it knew of its seat of a ladder: it has left by itself, or it was told in time and a
+        """Return for each bot whether it knew of its seat of a ladder: it has left by itself, or it was told in time and a
         lobby still renews its attendance. Of a seat without a note it knew.
         """
         commands = [
@@ -406,7 +406,7 @@ class NoShows:
         return [NoShow(answer) for answer in await scripts.run_script_many(self._client, "no_show", calls)]
 
     async def read_off_queues(self, bot: str) -> OffQueues | None:
-        """Returns until when the bot is off the queues, and why; None if it is not."""
+        """Return until when the bot is off the queues, and why; None if it is not."""
         found = await scripts.run_script(self._client, "no_shows_off", [keys.bot_no_shows(bot)])
         if not found:
             return None
@@ -418,12 +418,12 @@ class NoShows:
         await call(self._client, "SET", keys.LAST_FAULT, kind, "PX", FAULT_KEPT_MS)
 
     async def recent_fault(self) -> str:
-        """Returns the kind of the last fault of any process in the last `FAULT_KEPT_MS`; "" if there was none."""
+        """Return the kind of the last fault of any process in the last `FAULT_KEPT_MS`; "" if there was none."""
         found: bytes | None = await call(self._client, "GET", keys.LAST_FAULT)
         return found.decode() if found else ""
 
     async def forgive(self, bot: str) -> bool:
-        """Forgets all no-shows of the bot, and lets it back onto the queues; returns False if there are none."""
+        """Forget all no-shows of the bot, and let it back onto the queues; returns False if there are none."""
         return bool(await call(self._client, "UNLINK", keys.bot_no_shows(bot)))
 
 
@@ -452,7 +452,7 @@ class LobbyNotice(NamedTuple):
 
 
 async def lobby_notices(client: RedisClient) -> AsyncIterator[LobbyNotice]:
-    """Yields the notices for lobbies as they are published. Raises `StoreUnavailable` if Redis is away: listen again."""
+    """Yield the notices for lobbies as they are published. Raises `StoreUnavailable` if Redis is away: listen again."""
     async for channel, notice in _notices(client, keys.OFFERS_CHANNEL, keys.ATTENDS_CHANNEL):
         bot, _, what = notice.partition(" ")
         yield (
@@ -463,13 +463,13 @@ async def lobby_notices(client: RedisClient) -> AsyncIterator[LobbyNotice]:
 
 
 async def handover_notices(client: RedisClient) -> AsyncIterator[str]:
-    """Yields the names of processes that have given up all their matches. Raises the same errors as `lobby_notices`."""
+    """Yield the names of processes that have given up all their matches. Raises the same errors as `lobby_notices`."""
     async for _, process in _notices(client, keys.HANDOVERS_CHANNEL):
         yield process
 
 
 async def _notices(client: RedisClient, *channels: str) -> AsyncIterator[tuple[str, str]]:
-    """Yields the channel and the text of each notice."""
+    """Yield the channel and the text of each notice."""
     async with aclosing(client.listen_to(*channels)) as notices:
         async for notice in notices:
             yield notice

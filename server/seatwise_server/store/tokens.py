@@ -83,26 +83,26 @@ class BadAdminTokenFile(StoreError):
 
 
 def new_token(bot: str) -> tuple[str, bytes]:
-    """Returns a new token for the bot, and the hash to store for it."""
+    """Return a new token for the bot, and the hash to store for it."""
     name, version = parse_bot_name(bot)
     secret = _new_secret()
     return _format_token(BOT_KIND, f"{name}.{version}.{secret}"), hash_secret(secret)
 
 
 def new_access_token(token_id: str) -> tuple[str, bytes]:
-    """Returns a new text for the access token of that id, and the hash to store for it."""
+    """Return a new text for the access token of that id, and the hash to store for it."""
     secret = _new_secret()
     return _format_token(ACCESS_KIND, f"{token_id}.{secret}"), hash_secret(secret)
 
 
 def seal_ticket(token_id: str, contents: str, key: bytes) -> str:
-    """Returns a text for an access token that is stored only when it is used. It proves what it says, which is no secret."""
+    """Return a text for an access token that is stored only when it is used. It proves what it says, which is no secret."""
     body = f"{token_id}.{contents.encode().hex()}"
     return _format_token(ACCESS_KIND, f"{body}.{_seal_of(body, key)}")
 
 
 def open_ticket(text: str, key: bytes) -> str:
-    """Returns what a ticket says; empty for any text that was not sealed with this key."""
+    """Return what a ticket says; empty for any text that was not sealed with this key."""
     try:
         body, _, seal = parse_token(text)[1].rpartition(".")
         packed = body.partition(".")[2]
@@ -117,13 +117,13 @@ def _seal_of(body: str, key: bytes) -> str:
 
 
 def new_invite_text(invite_id: str) -> tuple[str, bytes]:
-    """Returns a new text for the invite of that id, and the hash to store for it."""
+    """Return a new text for the invite of that id, and the hash to store for it."""
     secret = _new_secret()
     return _format_token(INVITE_KIND, f"{invite_id}.{secret}"), hash_secret(secret)
 
 
 def parse_token(token: str) -> tuple[str, str]:
-    """Returns the kind of a token, and its body without the checksum. A text without our prefix may be a bot's old token.
+    """Return the kind of a token, and its body without the checksum. A text without our prefix may be a bot's old token.
 
     Raises TokenRefused for a text whose checksum does not fit.
     """
@@ -137,7 +137,7 @@ def parse_token(token: str) -> tuple[str, str]:
 
 
 def split_token(token: str) -> tuple[str, str]:
-    """Returns the bot that a bot's own token names, and its secret. Raises TokenRefused for any other text."""
+    """Return the bot that a bot's own token names, and its secret. Raises TokenRefused for any other text."""
     kind, body = parse_token(token)
     name, _, rest = body.partition(".")
     version, _, secret = rest.rpartition(".")
@@ -155,17 +155,17 @@ def _format_token(kind: str, body: str) -> str:
 
 
 def _checksum_of(text: str) -> str:
-    """Returns the CRC-32 of the text, in seven letters and digits."""
+    """Return the CRC-32 of the text, in seven letters and digits."""
     return _encode_base32(zlib.crc32(text.encode()).to_bytes(4, "big"))
 
 
 def hash_secret(secret: str) -> bytes:
-    """Returns the hash that is stored for a secret. Its 32 random bytes need no salt and no slow hash."""
+    """Return the hash that is stored for a secret. Its 32 random bytes need no salt and no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def load_or_create_admin_token(path: Path) -> str:
-    """Returns the admin token in the file; a missing file is created with a new token, readable only by its
+    """Return the admin token in the file; a missing file is created with a new token, readable only by its
     owner.
 
     If several processes create the file at once, all of them get the same token. Raises BadAdminTokenFile if
@@ -193,7 +193,7 @@ class AdminTokenFile:
         self._next_check_s = 0.0
 
     def read_token(self) -> str:
-        """Returns the token. A file that was deleted is created again, with a new token.
+        """Return the token. A file that was deleted is created again, with a new token.
 
         While the file cannot be read or holds no token, the last token counts, and the log says so.
         """
@@ -212,7 +212,7 @@ class AdminTokenFile:
         self._version = self._read_version()
 
     def _read_version(self) -> tuple[int, int, int] | None:
-        """Returns what changes with the content of the file; None without a file."""
+        """Return what changes with the content of the file; None without a file."""
         try:
             found = self._path.stat()
         except OSError:
@@ -229,7 +229,7 @@ def _encode_base32(raw: bytes) -> str:
 
 
 def _create_whole(path: Path, text: str) -> None:
-    """Creates the file at once, complete and with mode 600; a file that another process created stays."""
+    """Create the file at once, complete and with mode 600; a file that another process created stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -285,7 +285,7 @@ class AccessTokens:
     async def create_token(
         self, holder: str, scopes: frozenset[str], lifetime_ms: int, request_id: str
     ) -> IssuedAccessToken:
-        """Creates a token that is valid for `lifetime_ms` milliseconds, or for ever if that is 0.
+        """Create a token that is valid for `lifetime_ms` milliseconds, or for ever if that is 0.
 
         A repeat of the same request (if it has an id) creates nothing and shows no text. Raises AccessTokenExists if
         another request has used this id.
@@ -311,26 +311,26 @@ class AccessTokens:
         await call(self._client, "ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
 
     async def read_ticket_key(self) -> bytes:
-        """Returns the key with which all processes of this server seal tickets. The first one that asks draws it."""
+        """Return the key with which all processes of this server seal tickets. The first one that asks draws it."""
         if (found := await call(self._client, "GET", keys.TICKET_KEY)) is None:
             await call(self._client, "SET", keys.TICKET_KEY, secrets.token_bytes(SECRET_BYTES), "NX")
             found = await call(self._client, "GET", keys.TICKET_KEY)
         return bytes(found)
 
     async def new_ticket(self, contents: str) -> str:
-        """Returns a ticket that says this. Nothing is stored of it."""
+        """Return a ticket that says this. Nothing is stored of it."""
         return seal_ticket(_new_id(""), contents, await self.read_ticket_key())
 
     async def open_ticket(self, text: str) -> str:
-        """Returns what a ticket of this server says; empty for any other text."""
+        """Return what a ticket of this server says; empty for any other text."""
         return open_ticket(text, await self.read_ticket_key())
 
     async def is_used(self, ticket: str) -> bool:
-        """Returns whether the ticket is a token already."""
+        """Return whether the ticket is a token already."""
         return await self.get_token(_token_of(ticket)) is not None
 
     async def use_ticket(self, text: str, holder: str, scopes: frozenset[str], lifetime_ms: int) -> None:
-        """Makes a token of a ticket. It is in no list, and is forgotten after `lifetime_ms` milliseconds. Repeatable."""
+        """Make a token of a ticket. It is in no list, and is forgotten after `lifetime_ms` milliseconds. Repeatable."""
         secret = parse_token(text)[1].partition(".")[2]
         args = (holder, " ".join(sorted(scopes)), hash_secret(secret), "", lifetime_ms, lifetime_ms)
         await scripts.run_script(
@@ -338,7 +338,7 @@ class AccessTokens:
         )
 
     async def rotate_token(self, name: str) -> IssuedAccessToken:
-        """Gives the token a new text; the old text is no longer valid, and the end stays as it was.
+        """Give the token a new text; the old text is no longer valid, and the end stays as it was.
 
         Raises AccessTokenAbsent, also for a token that is revoked or has expired.
         """
@@ -352,7 +352,7 @@ class AccessTokens:
         return IssuedAccessToken(await self._get_changed(name), text)
 
     async def revoke_token(self, name: str) -> StoredAccessToken:
-        """Revokes the token. Repeatable. Raises AccessTokenAbsent."""
+        """Revoke the token. Repeatable. Raises AccessTokenAbsent."""
         _check_name(name)
         await self._change(name, b"")
         return await self._get_changed(name)
@@ -374,17 +374,17 @@ class AccessTokens:
         return found
 
     async def erase_holder(self, name: str, holder: str, pseudonym: str) -> None:
-        """Puts a pseudonym in the place of this holder of the token. Repeatable."""
+        """Put a pseudonym in the place of this holder of the token. Repeatable."""
         args = (holder, pseudonym)
         await scripts.run_script(self._client, "holder_erase", [keys.access_token(name)], *args)
 
     async def get_token(self, name: str) -> StoredAccessToken | None:
-        """Returns the token; None if there is none."""
+        """Return the token; None if there is none."""
         found = _parse_token(name, await call(self._client, *_read_command(name)))
         return found[1] if found else None
 
     async def authenticate(self, text: str) -> tuple[StoredAccessToken, int]:
-        """Returns the token with this text, and the milliseconds that it is still valid; 0 means for ever.
+        """Return the token with this text, and the milliseconds that it is still valid; 0 means for ever.
 
         Raises TokenRefused, with REVOKED or EXPIRED only if the secret is the right one.
         """
@@ -405,7 +405,7 @@ class AccessTokens:
         return token, left_ms
 
     async def list_page(self, page_size: int, page_token: str = "") -> AccessTokenPage:
-        """Returns tokens in the order of their names, also revoked and expired ones. Raises BadPageToken."""
+        """Return tokens in the order of their names, also revoked and expired ones. Raises BadPageToken."""
         if page_token and not _NAME.fullmatch(page_token):
             raise BadPageToken("the page token is not one that this list gave out")
         start = f"({page_token}" if page_token else "-"
@@ -422,7 +422,7 @@ class AccessTokens:
 
 
 def _new_id(request_id: str) -> str:
-    """Returns a random id, or the one id of a request."""
+    """Return a random id, or the one id of a request."""
     raw = (
         hashlib.sha256(request_id.encode()).digest()[:_ID_BYTES]
         if request_id
@@ -493,7 +493,7 @@ class Invites:
     async def create_invite(
         self, most_bots: int, uses: int, lifetime_ms: int, most_matches: int = 8
     ) -> IssuedInvite:
-        """Creates an invite for `uses` owners with `most_bots` bots each, which play `most_matches` at once each."""
+        """Create an invite for `uses` owners with `most_bots` bots each, which play `most_matches` at once each."""
         invite_id = base64.b32encode(secrets.token_bytes(_INVITE_ID_BYTES)).decode().lower()
         name = f"invites/{invite_id}"
         text, secret_hash = new_invite_text(invite_id)
@@ -504,14 +504,14 @@ class Invites:
         return IssuedInvite(await self._get_present(name), text)
 
     async def get_invite(self, name: str) -> StoredInvite | None:
-        """Returns the invite; None if there is none."""
+        """Return the invite; None if there is none."""
         if not _INVITE_NAME.fullmatch(name):
             return None
         found = _parse_invite(name, await call(self._client, "HMGET", keys.invite(name), *_INVITE_FIELDS))
         return found[1] if found else None
 
     async def revoke_invite(self, name: str) -> StoredInvite:
-        """Revokes the invite. Repeatable. Raises InviteAbsent."""
+        """Revoke the invite. Repeatable. Raises InviteAbsent."""
         if not _INVITE_NAME.fullmatch(name) or not await scripts.run_script(
             self._client, "invite_revoke", [keys.invite(name)]
         ):
@@ -520,12 +520,12 @@ class Invites:
         return await self._get_present(name)
 
     async def use_invite(self, name: str, owner: str) -> bool:
-        """Uses the invite for an owner, once; returns False if it is used up or no longer valid. Only a hash of the owner is kept."""
+        """Use the invite for an owner, once; returns False if it is used up or no longer valid. Only a hash of the owner is kept."""
         args = (keys.owner_hash(owner),)
         return bool(await scripts.run_script(self._client, "invite_use", [keys.invite(name)], *args))
 
     async def authenticate(self, text: str) -> tuple[StoredInvite, int]:
-        """Returns the invite with this text, and the milliseconds that it is still valid.
+        """Return the invite with this text, and the milliseconds that it is still valid.
 
         Raises TokenRefused, with REVOKED or EXPIRED only if the secret is the right one.
         """
@@ -546,7 +546,7 @@ class Invites:
         return invite, left_ms
 
     async def list_page(self, page_size: int, page_token: str = "") -> tuple[list[StoredInvite], str]:
-        """Returns invites in the order of their names, also ended ones, and the next page token. Raises BadPageToken."""
+        """Return invites in the order of their names, also ended ones, and the next page token. Raises BadPageToken."""
         if page_token and not _INVITE_NAME.fullmatch(page_token):
             raise BadPageToken("the page token is not one that this list gave out")
         start = f"({page_token}" if page_token else "-"

@@ -16,9 +16,9 @@ log = structlog.get_logger()
 
 
 async def check_announced_address(address: str) -> None:
-    """Logs a warning if the scheme of the address does not fit.
+    """Log a warning if the scheme of the address does not fit.
 
-    Returns once the address has been reached, or runs until cancelled.
+    Return once the address has been reached, or runs until cancelled.
     """
     while True:
         wrong = await asyncio.to_thread(find_mismatch, address)
@@ -30,10 +30,10 @@ async def check_announced_address(address: str) -> None:
 
 
 def find_mismatch(address: str) -> str | None:
-    """Returns what is wrong with the scheme of an address at which bots are to reach this server; empty if nothing
+    """Return what is wrong with the scheme of an address at which bots are to reach this server; empty if nothing
     is.
 
-    Returns `None` if the address cannot be reached from here. Blocks for some seconds at most.
+    Return `None` if the address cannot be reached from here. Blocks for some seconds at most.
     """
     is_promised = address.lower().startswith("https://")
     target = resolve_endpoint(address).target

@@ -38,7 +38,7 @@ class CertificateReloader:
         self._renewed_s = self._warned_s = -WARN_EVERY_S
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """Returns credentials for one gRPC port. gRPC asks them at each connection whether there is a new certificate."""
+        """Return credentials for one gRPC port. gRPC asks them at each connection whether there is a new certificate."""
         shown = self.identity
 
         def fetch_changed() -> grpc.ServerCertificateConfiguration | None:  # called by threads of gRPC
@@ -55,14 +55,14 @@ class CertificateReloader:
         )
 
     async def watch_files(self) -> None:
-        """Reloads the files when they change, and warns when the certificate expires soon. Runs until cancelled."""
+        """Reload the files when they change, and warns when the certificate expires soon. Runs until cancelled."""
         self._renewed_s = asyncio.get_running_loop().time()
         while True:
             self.check_files(asyncio.get_running_loop().time())
             await asyncio.sleep(CERTIFICATE_CHECK_S)
 
     def check_files(self, now_s: float) -> None:
-        """Checks the files once. Never raises: if they cannot be used, it keeps the certificate that it has."""
+        """Check the files once. Never raises: if they cannot be used, it keeps the certificate that it has."""
         try:
             if self._renew is not None and now_s - self._renewed_s >= RENEW_S:
                 self._renewed_s = now_s
@@ -90,7 +90,7 @@ class CertificateReloader:
             log.info("tls_reloaded", pin=identity.pin, expires=str(identity.expires))
 
     def _log_fault(self, fault: str) -> None:
-        """Logs a fault once, at the second check: while two files are replaced, the old one does not fit the new one."""
+        """Log a fault once, at the second check: while two files are replaced, the old one does not fit the new one."""
         if fault != self._fault:
             self._fault, self._looks_with_fault = fault, 0
         self._looks_with_fault += 1
@@ -113,7 +113,7 @@ class ServerContexts:
         self._context = make_server_context(self._shown)
 
     def current_context(self) -> ssl.SSLContext:
-        """Returns the context, made again if the certificate was reloaded."""
+        """Return the context, made again if the certificate was reloaded."""
         if self._certificate.identity is not self._shown:
             self._shown = self._certificate.identity
             self._context = make_server_context(self._shown)
@@ -121,7 +121,7 @@ class ServerContexts:
 
 
 def new_port_context(certificate: CertificateReloader) -> ssl.SSLContext:
-    """Makes one context for a port that cannot change its own. At each handshake it switches to the current one."""
+    """Make one context for a port that cannot change its own. At each handshake it switches to the current one."""
     contexts = ServerContexts(certificate)
     first = make_server_context(certificate.identity)
 
@@ -135,7 +135,7 @@ def new_port_context(certificate: CertificateReloader) -> ssl.SSLContext:
 
 
 def make_server_context(identity: TlsIdentity) -> ssl.SSLContext:
-    """Makes a context for a port.
+    """Make a context for a port.
 
     If the identity has CAs for clients, a client without a certificate of one of them is refused.
     """

@@ -51,7 +51,7 @@ def sign_certificate(
     *,
     issuer: KeyPair | None = None,
 ) -> KeyPair:
-    """Makes a certificate for the key of a server with these hosts, valid for `days` days.
+    """Make a certificate for the key of a server with these hosts, valid for `days` days.
 
     Without an issuer it is self-signed. Without hosts it is the certificate of a CA. Raises `TlsError` for a host
     that a certificate cannot name.
@@ -82,7 +82,7 @@ def sign_certificate(
 
 
 def ensure_key(file: Path, mode: int = 0o600) -> ec.EllipticCurvePrivateKey:
-    """Returns the key in the file, and makes the file if it does not exist. Processes that do so at once get the
+    """Return the key in the file, and make the file if it does not exist. Processes that do so at once get the
     same key.
 
     Raises `TlsError` if the file does not hold a key of the kind made here, and OSError.
@@ -105,7 +105,7 @@ def ensure_key(file: Path, mode: int = 0o600) -> ec.EllipticCurvePrivateKey:
 
 
 def write_whole(file: Path, data: bytes, mode: int = 0o644) -> None:
-    """Replaces the file in one step. Raises OSError."""
+    """Replace the file in one step. Raises OSError."""
     _write_draft(file, data, mode).replace(file)
 
 
@@ -121,7 +121,7 @@ def _write_draft(file: Path, data: bytes, mode: int) -> Path:
 
 
 def host_names(certificate: x509.Certificate) -> set[str]:
-    """Returns the hosts that a certificate is for."""
+    """Return the hosts that a certificate is for."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

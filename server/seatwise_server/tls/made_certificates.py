@@ -17,12 +17,12 @@ ALWAYS = ("localhost", "127.0.0.1", "::1")
 
 
 def self_signed_files(folder: Path, client_ca: Path | None = None) -> TlsFiles:
-    """Returns the paths of the key and the certificate in this folder."""
+    """Return the paths of the key and the certificate in this folder."""
     return TlsFiles(folder / "tls.crt", folder / "tls.key", client_ca)
 
 
 def ensure_self_signed(files: TlsFiles, hosts: Iterable[str] = ()) -> None:
-    """Makes the key and certificate, or renews the certificate, if necessary. The key stays, so that pins stay
+    """Make the key and certificate, or renew the certificate, if necessary. The key stays, so that pins stay
     valid.
 
     Several processes may share the files. Raises `TlsError`.
@@ -39,7 +39,7 @@ def ensure_self_signed(files: TlsFiles, hosts: Iterable[str] = ()) -> None:
 
 
 def _is_good(files: TlsFiles, hosts: Iterable[str]) -> bool:
-    """Returns whether the certificate is valid for long enough and names these hosts."""
+    """Return whether the certificate is valid for long enough and names these hosts."""
     from cryptography.x509 import load_pem_x509_certificate
 
     from seatwise_server.tls.certificates import host_names
@@ -64,7 +64,7 @@ READABLE_MODE = 0o644
 
 
 def issue_certificate(ca: Path, into: Path, hosts: Sequence[str], *, is_readable: bool = False) -> TlsFiles:
-    """Writes `tls.crt`, `tls.key` and the CA's certificate `ca.crt` into a folder, for a server with these hosts.
+    """Write `tls.crt`, `tls.key` and the CA's certificate `ca.crt` into a folder, for a server with these hosts.
 
     The CA is made in its folder if there is none. A certificate that is still good for these hosts stays; a key
     always stays. If `is_readable`, every user who can open the folder may read the key: for a server that runs as
@@ -105,7 +105,7 @@ def _ensure_ca(folder: Path) -> KeyPair:
 
 
 def _is_signed(files: TlsFiles, authority: KeyPair, hosts: Sequence[str]) -> bool:
-    """Returns whether the certificate exists, is of this CA, names exactly these hosts, and is valid for long enough."""
+    """Return whether the certificate exists, is of this CA, names exactly these hosts, and is valid for long enough."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.x509 import load_pem_x509_certificate
 

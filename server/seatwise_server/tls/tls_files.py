@@ -32,7 +32,7 @@ class TlsFiles:
     """The certificates of the CAs of clients. With it, a client without a certificate of one of them is refused."""
 
     def signature(self) -> Signature:
-        """Returns the signature of the files. Raises `TlsError` for a file that does not exist."""
+        """Return the signature of the files. Raises `TlsError` for a file that does not exist."""
         try:
             found = [file.stat() for file in (self.cert, self.key, self.client_ca) if file is not None]
         except OSError as error:

@@ -43,7 +43,7 @@ class SocketAuthentication:
         self._admit_guest = admit_guest
 
     async def authorize_socket(self, socket: BotSocket, upgrade: Upgrade, method: str, peer: str) -> Caller:
-        """Returns the bot that has opened the socket. Raises `Refusal`."""
+        """Return the bot that has opened the socket. Raises `Refusal`."""
         token = read_bearer_token(upgrade.authorization)
         if token is None:
             token = await self._receive_token(socket)
@@ -70,7 +70,7 @@ class SocketAuthentication:
 
 
 def _read_token(message: SocketMessage) -> str:
-    """Reads {"token": "..."}, which is a text frame under either subprotocol."""
+    """Read {"token": "..."}, which is a text frame under either subprotocol."""
     try:
         said = json.loads(message.payload) if message.is_text else None
     except (ValueError, RecursionError):
@@ -159,7 +159,7 @@ class AttendSockets:
 
 
 async def _first_request(socket: BotSocket) -> pb.AttendRequest | None:
-    """Returns the first request; `None` if the peer hangs up instead."""
+    """Return the first request; `None` if the peer hangs up instead."""
     try:
         async with asyncio.timeout(FIRST_REQUEST_S):
             message = await socket.receive()
@@ -176,7 +176,7 @@ def _payload(socket: BotSocket, message: SocketMessage) -> bytes:
 
 @contextmanager
 def _reporting_errors(method: str, socket: BotSocket) -> Iterator[None]:
-    """Tells the bot of every error inside this block as a refusal, closes the socket, and writes the stream's log line."""
+    """Tell the bot of every error inside this block as a refusal, closes the socket, and write the stream's log line."""
     line = CallLog(method, DOOR)
     try:
         yield

@@ -37,17 +37,17 @@ _NUMBERS = {
 
 
 def close_code(refusal: Refusal) -> int:
-    """Returns the code with which a refused WebSocket is closed: 4016 for UNAUTHENTICATED, and so on."""
+    """Return the code with which a refused WebSocket is closed: 4016 for UNAUTHENTICATED, and so on."""
     return FIRST_CLOSE_CODE + _NUMBERS[refusal.code]
 
 
 def http_status(refusal: Refusal) -> int:
-    """Returns the status of an upgrade that is refused."""
+    """Return the status of an upgrade that is refused."""
     return HTTP_STATUS[refusal.code]
 
 
 def encode_error(refusal: Refusal) -> bytes:
-    """Returns the refusal as JSON, in the form of AIP-193."""
+    """Return the refusal as JSON, in the form of AIP-193."""
     return write_error_body(refusal, http_status(refusal))
 
 
@@ -126,7 +126,7 @@ class BotSocket(WSListener):
     # The side that the owner of a handler uses
 
     async def receive(self) -> SocketMessage | None:
-        """Returns the next message; `None` when the socket is closed."""
+        """Return the next message; `None` when the socket is closed."""
         while not self._queue:
             if self.failure is not None:
                 raise self.failure
@@ -151,19 +151,19 @@ class BotSocket(WSListener):
             reader.on_closed()
 
     def send(self, payload: bytes) -> None:
-        """Sends a message of the socket's format. On a closed socket this does nothing."""
+        """Send a message of the socket's format. On a closed socket this does nothing."""
         if self._transport is not None and not self._transport.underlying_transport.is_closing():
             self._transport.send(WSMsgType.TEXT if self.format.is_text else WSMsgType.BINARY, payload)
 
     def round_trip_ms(self) -> float | None:
-        """Returns the least round trip of the connection in ms, as the kernel knows it; None if it does not."""
+        """Return the least round trip of the connection in ms, as the kernel knows it; None if it does not."""
         if self._transport is None:
             return None
         connection = self._transport.underlying_transport.get_extra_info("socket")
         return None if connection is None else read_round_trip_ms(connection)
 
     async def wait_for_room(self) -> None:
-        """Returns when the peer reads what is sent to it."""
+        """Return when the peer reads what is sent to it."""
         await self._room.wait()
 
     @property
@@ -172,7 +172,7 @@ class BotSocket(WSListener):
         return self._is_paused
 
     def pause_reading(self) -> None:
-        """Lets what the peer sends wait at the peer."""
+        """Let what the peer sends wait at the peer."""
         if not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.underlying_transport.pause_reading()
@@ -184,13 +184,13 @@ class BotSocket(WSListener):
             self._transport.underlying_transport.resume_reading()
 
     def refuse(self, refusal: Refusal) -> None:
-        """Tells the peer why the socket ends, and ends it."""
+        """Tell the peer why the socket ends, and end it."""
         if self._transport is not None:
             self._transport.send(WSMsgType.TEXT, encode_error(refusal))
             self.close(close_code(refusal), refusal.reason)
 
     def close(self, code: int = NORMAL_CLOSURE, reason: str = "") -> None:
-        """Ends the socket, and hangs up soon on a peer that does not."""
+        """End the socket, and hang up soon on a peer that does not."""
         if self._transport is None:
             return
         self._transport.send_close(code, reason.encode())  # type: ignore[arg-type]  # any number will do
@@ -201,12 +201,12 @@ class BotSocket(WSListener):
         self._note_closed()
 
     def abort(self) -> None:
-        """Hangs up at once."""
+        """Hang up at once."""
         if self._transport is not None:
             self._transport.disconnect(graceful=False)
 
     def ping(self) -> None:
-        """Asks the peer whether it is there."""
+        """Ask the peer whether it is there."""
         if self._transport is not None and not self.is_blocked:
             self._transport.send_ping()
 
@@ -352,7 +352,7 @@ class PlayInput:
         self._stream.resume_pushing()
 
     def _take_items(self) -> None:
-        """Takes items as long as there is room for answers, and until others must have their turn."""
+        """Take items as long as there is room for answers, and until others must have their turn."""
         while self._backlog and not self._stream.outbox.is_full:
             if self._left <= 0:
                 self._schedule_rest()

@@ -56,19 +56,19 @@ class MessageFormat(Protocol):
     """Whether its frames are text frames."""
 
     def read_items(self, raw: bytes) -> Iterator[ReadItem]:
-        """Reads the items of a PlayRequest in their order."""
+        """Read the items of a PlayRequest in their order."""
         ...
 
     def read_attend_request(self, raw: bytes) -> lobby_pb.AttendRequest:
-        """Reads an AttendRequest. Raises `Refusal` MALFORMED."""
+        """Read an AttendRequest. Raises `Refusal` MALFORMED."""
         ...
 
     def encode_play_response(self, raw: bytes) -> bytes:
-        """Encodes a PlayResponse that is already protobuf."""
+        """Encode a PlayResponse that is already protobuf."""
         ...
 
     def encode_attend_response(self, response: lobby_pb.AttendResponse) -> bytes:
-        """Encodes an AttendResponse."""
+        """Encode an AttendResponse."""
         ...
 
 
@@ -182,7 +182,7 @@ def _parse_message(given: Any, message: Parsed) -> Parsed:
 
 
 def _explain(fault: Exception) -> str:
-    """Returns the text of protobuf's parser, without that of an error of the language which it may quote."""
+    """Return the text of protobuf's parser, without that of an error of the language which it may quote."""
     text, source = str(fault), fault
     while isinstance(source.__cause__, Exception):
         source = source.__cause__

@@ -56,7 +56,7 @@ class BadTokens:
 
 
 def new_socket_places(most: int, proxies: Collection[str] = ()) -> Places:
-    """Returns the places of sockets. No single machine, nor a proxy, has more than half of them."""
+    """Return the places of sockets. No single machine, nor a proxy, has more than half of them."""
     return Places(SOCKETS, most, ProxyNetworks(proxies), max(1, most // 2))
 
 
@@ -92,7 +92,7 @@ class UpgradeRules(NamedTuple):
 
 
 def check_upgrade(target: str, headers: Mapping[str, str], rules: UpgradeRules) -> Upgrade:
-    """Returns the upgrade that the request asks for. Raises `Refusal` if it may not be done."""
+    """Return the upgrade that the request asks for. Raises `Refusal` if it may not be done."""
     path, has_query, query = target.partition("?")
     if has_query:
         raise Refusal("INVALID_ARGUMENT", _query_fault(query))
@@ -118,7 +118,7 @@ def _query_fault(query: str) -> str:
 
 
 def _missing_header(headers: Mapping[str, str]) -> str:
-    """Returns the header that RFC 6455, section 4.2.1, wants and the request does not have; empty if all are there."""
+    """Return the header that RFC 6455, section 4.2.1, wants and the request does not have; empty if all are there."""
     if headers.get("Upgrade", "").lower() != "websocket":
         return "Upgrade: websocket"
     if "upgrade" not in [each.strip() for each in headers.get("Connection", "").lower().split(",")]:
@@ -157,13 +157,13 @@ def _is_own_page(page: str, host: str, page_port: int | None) -> bool:
 
 
 def _name_of(host: str) -> str:
-    """Returns a host without its port."""
+    """Return a host without its port."""
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() else host
 
 
 def _plain_names(name: str, port: int) -> tuple[str, ...]:
-    """Returns how a browser names the host at a port that is usual for its scheme: without the port."""
+    """Return how a browser names the host at a port that is usual for its scheme: without the port."""
     return (name,) if port in _USUAL_PORTS else ()
 
 
@@ -212,7 +212,7 @@ class SocketHandler(Protocol):
     """Serves the sockets of one path."""
 
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
-        """Serves one socket, from its upgrade to its end."""
+        """Serve one socket, from its upgrade to its end."""
         ...
 
 
@@ -241,11 +241,11 @@ class WebSocketServer:
         self._bad_tokens = BadTokens(self._loop.time)
 
     def add_handler(self, path: str, handler: SocketHandler) -> None:
-        """Serves the sockets of a path."""
+        """Serve the sockets of a path."""
         self._handlers[path] = handler
 
     def bind(self, host: str, port: int) -> int:
-        """Listens there, and returns the port. Raises OSError if the port is not free."""
+        """Listen there, and return the port. Raises OSError if the port is not free."""
         host = host.strip("[]")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         is_dual = host == "::" and socket.has_dualstack_ipv6()  # as gRPC and HTTP listen there
@@ -258,7 +258,7 @@ class WebSocketServer:
         return int(self._listener.getsockname()[1])
 
     async def accept_connections(self) -> None:
-        """Accepts connections, and serves each. Runs until cancelled."""
+        """Accept connections, and serve each. Runs until cancelled."""
         assert self._listener is not None
         while True:
             try:
@@ -276,7 +276,7 @@ class WebSocketServer:
             await asyncio.sleep(0)  # others have their turn even when many connect
 
     async def watch_connections(self) -> None:
-        """Closes connections whose peers do not answer pings any more. Runs until cancelled."""
+        """Close connections whose peers do not answer pings any more. Runs until cancelled."""
         while True:
             await asyncio.sleep(WATCH_S)
             now = self._loop.time()
@@ -284,7 +284,7 @@ class WebSocketServer:
                 _check_peer(each, now)
 
     async def stop(self, grace_s: float) -> None:
-        """Waits that long for open connections to end, and closes the others."""
+        """Wait that long for open connections to end, and close the others."""
         if self._listener is not None:
             self._listener.close()
         await self._connections.wait_for_all(grace_s)
@@ -313,7 +313,7 @@ class WebSocketServer:
     async def _connect(
         self, connection: socket.socket, upgraded: list[tuple[BotSocket, Upgrade]], arrival: StreamArrival
     ) -> Any:
-        """Returns the connection's protocol once it was upgraded, refused or hung up on."""
+        """Return the connection's protocol once it was upgraded, refused or hung up on."""
 
         def choose_listener(request: WSUpgradeRequest) -> BotSocket | WSUpgradeResponseWithListener:
             upgrade, answer = self._answer_request(request, arrival)
@@ -332,7 +332,7 @@ class WebSocketServer:
     def _answer_request(
         self, request: WSUpgradeRequest, arrival: StreamArrival
     ) -> tuple[Upgrade | None, WSUpgradeResponseWithListener]:
-        """Returns the upgrade, if it may be done, and the answer to the request."""
+        """Return the upgrade, if it may be done, and the answer to the request."""
         rules = UpgradeRules(self._handlers.keys(), self._origins, self.page_port)
         try:
             target = request.path.decode("ascii", "replace")
@@ -353,7 +353,7 @@ class WebSocketServer:
 
 
 def _new_protocol(choose_listener: Callable[[WSUpgradeRequest], Any]) -> Any:
-    """Makes what `picows.ws_create_server` makes for each connection.
+    """Make what `picows.ws_create_server` makes for each connection.
 
     That function accepts by itself, and so can neither count connections that have not been upgraded, nor change its
     certificate.

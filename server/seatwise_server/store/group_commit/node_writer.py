@@ -120,20 +120,20 @@ class NodeWriter:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Starts the task in the running loop."""
+        """Start the task in the running loop."""
         self._task = asyncio.create_task(self._run(), name=f"writer to {self.address}")
 
     def queue_append(self, pending: PendingAppend) -> None:
-        """Queues the append for the next batch."""
+        """Queue the append for the next batch."""
         self._queue.append(pending)
         self._wake.set()
 
     def wake_probe(self) -> None:
-        """Checks that the node is there although nothing is queued: an empty batch is a PING."""
+        """Check that the node is there although nothing is queued: an empty batch is a PING."""
         self._wake.set()
 
     def stop_now(self) -> tuple[list[PendingAppend], asyncio.Task[None] | None]:
-        """Stops at once; returns all appends that are not answered, sent or not, and the task that is ending."""
+        """Stop at once; returns all appends that are not answered, sent or not, and the task that is ending."""
         self._is_dismissed = True
         left, self._batch, self._queue = self._batch + self._queue, [], []
         if self._task is not None:
@@ -153,7 +153,7 @@ class NodeWriter:
             await self._disconnect()
 
     async def _gather_batch(self) -> None:
-        """Waits while turns of the loop bring more appends: a batch costs little more than one append, here and
+        """Wait while turns of the loop bring more appends: a batch costs little more than one append, here and
         at the bots.
         """
         for _ in range(MOST_GATHERED):
@@ -181,7 +181,7 @@ class NodeWriter:
         self._wake.set()
 
     async def _try_batch(self, batch: list[PendingAppend]) -> tuple[list[Any], Exception | None]:
-        """Returns the replies before the first one that requires another attempt, and that one.
+        """Return the replies before the first one that requires another attempt, and that one.
 
         All appends after that one are sent again too, because most of them would fail as well.
         """
@@ -203,14 +203,14 @@ class NodeWriter:
         return replies[: len(batch)], None
 
     async def _exchange_loading_scripts(self, commands: list[bytes]) -> list[Any]:
-        """Returns the replies, after loading the scripts if the node does not know them."""
+        """Return the replies, after loading the scripts if the node does not know them."""
         replies = await self._exchange(commands)
         if any(isinstance(reply, NoScriptError) for reply in replies):
             replies = (await self._exchange([*_LOAD, *commands]))[len(_LOAD) :]
         return replies
 
     async def _exchange(self, commands: list[bytes]) -> list[Any]:
-        """Returns one reply or ResponseError for each command; raises if the connection fails or is silent."""
+        """Return one reply or ResponseError for each command; raises if the connection fails or is silent."""
         replies: list[Any] = []
         async with asyncio.timeout(self._patience.reply_s):
             connection = self._connection or await self._connect()

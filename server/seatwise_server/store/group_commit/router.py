@@ -28,7 +28,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def ignore_event(*_: object) -> None:
-    """Does nothing; the default of `Listeners`."""
+    """Do nothing; the default of `Listeners`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class AppendRouter:
         """Monotonic seconds of the first failure of the present outage; None if there is none."""
 
     def start(self) -> None:
-        """Starts the tasks in the running loop."""
+        """Start the tasks in the running loop."""
         self._is_stale.set()
         self._tasks.start_task(self._watch_topology(), "flusher")
         self._tasks.start_task(self._probe_nodes(), "flusher-probe")
 
     def send_append(self, pending: PendingAppend) -> None:
-        """Queues the append at the writer of its slot."""
+        """Queue the append at the writer of its slot."""
         writer = self._only_writer or self._by_slot[keys.match_slot(pending.match)]
         if writer is not None:
             writer.queue_append(pending)
@@ -126,7 +126,7 @@ class AppendRouter:
     def _redirect_append(
         self, writer: NodeWriter, pending: PendingAppend, reply: AskError | TryAgainError
     ) -> None:
-        """Follows a MOVED, ASK or TRYAGAIN: the slot belongs to another node, or is moving there."""
+        """Follow a MOVED, ASK or TRYAGAIN: the slot belongs to another node, or is moving there."""
         if isinstance(reply, MovedError):
             self._is_stale.set()
         pending.hops += 1
@@ -203,7 +203,7 @@ class AppendRouter:
     # Outages
 
     async def _probe_nodes(self) -> None:
-        """Finds out that a node is gone when there is nothing to send."""
+        """Find out that a node is gone when there is nothing to send."""
         while True:
             await asyncio.sleep(self._patience.probe_s)
             for writer in self._writers.values():
@@ -230,7 +230,7 @@ class AppendRouter:
     # Closing
 
     async def close(self) -> None:
-        """Stops at once, without waiting for appends under way."""
+        """Stop at once, without waiting for appends under way."""
         for writer in self._writers.values():
             self._stop_writer(writer)
         self._writers.clear()
@@ -238,7 +238,7 @@ class AppendRouter:
 
 
 def call_safely(callback: Callable[..., None], *args: object) -> None:
-    """Calls a callback, and logs its errors: one failing callback must not cost other callers their answers."""
+    """Call a callback, and log its errors: one failing callback must not cost other callers their answers."""
     try:
         callback(*args)
     except Exception:

@@ -45,7 +45,7 @@ class JournalTail:
         self.add_entries(entries)
 
     def add_entries(self, entries: Sequence[bytes]) -> None:
-        """Adds the next entries."""
+        """Add the next entries."""
         self._recent += entries
         self.count += len(entries)
         self._size += sum(map(len, entries))
@@ -55,7 +55,7 @@ class JournalTail:
             self._recent, self._size = [], 0
 
     def entries_after(self, seq: int) -> list[bytes]:
-        """Returns the entries after that number."""
+        """Return the entries after that number."""
         found = self._recent
         first = self.count - len(found)
         for count, packed in reversed(self._packs):
@@ -129,7 +129,7 @@ class Flusher:
         patience: AppendTimeouts | None = None,
         wait: ReplicaWait | None = None,
     ) -> Flusher:
-        """Returns a flusher for the Redis of this client, with connections of its own."""
+        """Return a flusher for the Redis of this client, with connections of its own."""
         return cls(client.routes, listeners, patience, wait)
 
     def _new_router(self, routes: Topology, patience: AppendTimeouts) -> AppendRouter:
@@ -147,11 +147,11 @@ class Flusher:
         return self._router.down_since
 
     def start(self) -> None:
-        """Starts the tasks in the running loop."""
+        """Start the tasks in the running loop."""
         self._router.start()
 
     async def close(self, timeout_s: float = 5.0) -> bool:
-        """Sends what is queued, then stops; returns whether everything was answered within the timeout."""
+        """Send what is queued, then stops; returns whether everything was answered within the timeout."""
         try:
             async with asyncio.timeout(timeout_s):
                 while self._pending:
@@ -167,7 +167,7 @@ class Flusher:
     def append_entries(
         self, match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes], done: Done
     ) -> None:
-        """Queues all entries of one command for the match's journal, from number `first_seq` on (the first is
+        """Queue all entries of one command for the match's journal, from number `first_seq` on (the first is
         1).
 
         `done` is called once, in the event loop, when Redis has answered. It is never called if the flusher is
@@ -189,7 +189,7 @@ class Flusher:
         return await answer
 
     async def wait_for_replicas(self, match: str) -> None:
-        """Waits until enough replicas have the writes to the match that are not appends."""
+        """Wait until enough replicas have the writes to the match that are not appends."""
         if self._wait.replicas:
             answer, settle = _future_answer()
             command = pack_command(("EVALSHA", TOUCH.sha, 1, keys.match_fence(match)))
@@ -242,15 +242,15 @@ class Flusher:
         self._tails[match] = JournalTail(epoch, owner, entries)
 
     def drop_tail(self, match: str) -> None:
-        """Stops keeping the entries of the match's journal; nothing happens if they are not kept."""
+        """Stop keeping the entries of the match's journal; nothing happens if they are not kept."""
         self._tails.pop(match, None)
 
     def tail_entries(self, match: str) -> list[bytes]:
-        """Returns the entries of the match's journal, as this process knows them; raises KeyError if they are not kept."""
+        """Return the entries of the match's journal, as this process knows them; raises KeyError if they are not kept."""
         return self._tails[match].entries_after(0)
 
     async def rewrite_missing(self, match: str) -> AppendResult:
-        """Waits until the journal has all kept entries; raises KeyError if none are kept for the match."""
+        """Wait until the journal has all kept entries; raises KeyError if none are kept for the match."""
         answer, settle = _future_answer()
         self._check_tail(match, settle)
         return await answer
@@ -260,7 +260,7 @@ class Flusher:
         self.append_entries(match, held.epoch, held.owner, held.count + 1, (), done)
 
     def _check_all_tails(self) -> None:
-        """Checks all journals except those with an append under way: that append does it."""
+        """Check all journals except those with an append under way: that append does it."""
         for match in self._tails.keys() - self._pending.keys():
             self._check_tail(match, _ignore_answer)
 
@@ -269,7 +269,7 @@ class Flusher:
         self._check_all_tails()
 
     def _prepend_missing(self, pending: PendingAppend, held: JournalTail, last_seq: int) -> bool:
-        """Adds the entries that the journal has lost before those of the append; returns False if that is impossible."""
+        """Add the entries that the journal has lost before those of the append; returns False if that is impossible."""
         tail = held.entries_after(last_seq)
         if last_seq + len(tail) + 1 != pending.first_seq:
             _log.error("journal_lost", match=pending.match, last_seq=last_seq, held=held.count)

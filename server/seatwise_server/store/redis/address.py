@@ -80,7 +80,7 @@ class RedisTarget:
 
 
 def parse_target(url: str) -> RedisTarget:
-    """Parses the URL; raises ValueError, with the right form, for a URL of an unknown kind."""
+    """Parse the URL; raises ValueError, with the right form, for a URL of an unknown kind."""
     scheme, _, rest = url.partition("://")
     scheme, _, kind = scheme.lower().partition("+")
     if scheme in _PLAIN and not kind:
@@ -116,7 +116,7 @@ def _parse_cluster(scheme: str, rest: str) -> RedisTarget:
 
 
 def _split_url(rest: str, port: int) -> tuple[str, tuple[NodeAddress, ...], str, dict[str, str]]:
-    """Returns account, hosts, path and options. The standard library's parser only supports URLs with one host."""
+    """Return account, hosts, path and options. The standard library's parser only supports URLs with one host."""
     place, _, query = rest.partition("?")
     netloc, _, path = place.partition("/")
     account, _, named = netloc.rpartition("@")
@@ -128,7 +128,7 @@ def _split_url(rest: str, port: int) -> tuple[str, tuple[NodeAddress, ...], str,
 
 
 def _connection_options(scheme: str, account: str, query: dict[str, str]) -> dict[str, Any]:
-    """Returns the options as redis-py reads them from the URL of a single server."""
+    """Return the options as redis-py reads them from the URL of a single server."""
     at = f"{account}@" if account else ""
     options = dict(parse_url(f"{scheme}://{at}host:1?{urlencode(query)}"))
     return COMMON | {name: it for name, it in options.items() if name not in ("host", "port")}
@@ -150,11 +150,11 @@ class Topology(Protocol):
     """The mapping of keys to nodes."""
 
     async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
-        """Returns the present mapping, asking the suspects last; raises RedisError or OSError if no node answers."""
+        """Return the present mapping, asking the suspects last; raises RedisError or OSError if no node answers."""
         ...
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
-        """Returns a new connection to that node, not yet connected; it does not retry."""
+        """Return a new connection to that node, not yet connected; it does not retry."""
         ...
 
 
@@ -211,12 +211,12 @@ class ClusterTopology:
 
 
 def _nodes_in(row: list[Any], asked: NodeAddress) -> list[NodeAddress]:
-    """Returns primary and replicas of one row of CLUSTER SLOTS; a node may not know its own name."""
+    """Return primary and replicas of one row of CLUSTER SLOTS; a node may not know its own name."""
     return [NodeAddress(node[0].decode() if node[0] else asked.host, int(node[1])) for node in row[2:]]
 
 
 def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConnection:
-    """Returns a new connection with the options of a URL, but to this address."""
+    """Return a new connection with the options of a URL, but to this address."""
     own = {
         name: it for name, it in options.items() if name not in ("connection_class", "path", "host", "port")
     }
@@ -227,7 +227,7 @@ def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConn
 
 @asynccontextmanager
 async def open_for_commands(connection: AbstractConnection) -> AsyncIterator[Callable[..., Any]]:
-    """Yields a function that sends a command on this connection and returns the raw reply."""
+    """Yield a function that sends a command on this connection and returns the raw reply."""
 
     async def ask(*command: bytes | str | int) -> Any:
         await connection.send_command(*command, check_health=False)
@@ -251,7 +251,7 @@ class SharedSentinel(Sentinel):
     _search: asyncio.Task[tuple[str, int]] | None = None
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Returns host and port of the primary. Raises redis-py's MasterNotFoundError."""
+        """Return host and port of the primary. Raises redis-py's MasterNotFoundError."""
         if self._search is None or self._search.done():
             self._search = asyncio.create_task(super().discover_master(service_name))
             self._search.add_done_callback(_note_error)

@@ -107,7 +107,7 @@ def is_outage(error: object) -> bool:
 
 
 async def retry_through_outage(ask: Callable[[], Awaitable[T]], bridge_s: float = BRIDGED_S) -> T:
-    """Calls `ask` and returns its answer; repeats it during an outage, for at most `bridge_s` seconds.
+    """Call `ask` and return its answer; repeats it during an outage, for at most `bridge_s` seconds.
 
     Raises StoreUnavailable if the outage lasts longer. A command whose reply was lost is sent again: `ask` only
     for commands that may run twice.
@@ -148,7 +148,7 @@ class SharedMessages:
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def send_commands(self, commands: Sequence[Command]) -> list[Any]:
-        """Returns the answer to each command; an error of a command itself is its answer.
+        """Return the answer to each command; an error of a command itself is its answer.
 
         Raises redis-py's error if the message is lost. A caller that is cancelled does not stop its commands.
         """
@@ -160,7 +160,7 @@ class SharedMessages:
         return await request.answers
 
     async def close_messages(self) -> None:
-        """Cancels the messages that are under way and waits until they have let their connections go."""
+        """Cancel the messages that are under way and waits until they have let their connections go."""
         while self._queued or self._under_way:
             for task in list(self._under_way):
                 task.cancel()
@@ -202,7 +202,7 @@ class SharedMessages:
             _answer_requests(requests, answers)
 
     async def _ask_redis(self, commands: Sequence[Command]) -> list[Any]:
-        """Does what a pipeline of redis-py does, for half its CPU (measured: 67 us, not 133, for one command)."""
+        """Do what a pipeline of redis-py does, for half its CPU (measured: 67 us, not 133, for one command)."""
         pool = self._redis.connection_pool
         connection: Any = await pool.get_connection()  # type: ignore[no-untyped-call]
         try:
@@ -222,7 +222,7 @@ class SharedMessages:
     async def _read_answer(
         self, connection: Any, words: Sequence[bytes | str | int], options: dict[str, Any]
     ) -> Any:
-        """Returns the answer to one command, or the error that is its answer."""
+        """Return the answer to one command, or the error that is its answer."""
         try:
             name: Any = words[0]
             return await self._redis.parse_response(connection, name, **options)
@@ -267,7 +267,7 @@ class RedisClient(Protocol):
         ...
 
     async def call(self, *command: Argument, **options: Any) -> Any:
-        """Sends one command and returns its answer; the options are redis-py's own, for parsing the answer.
+        """Send one command and return its answer; the options are redis-py's own, for parsing the answer.
 
         In a cluster the first key of the command decides the node: every command of the store has a key.
         """
@@ -280,18 +280,18 @@ class RedisClient(Protocol):
         ...
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """Returns the answers to several commands; they are not atomic. Commands on the same key keep their order."""
+        """Return the answers to several commands; they are not atomic. Commands on the same key keep their order."""
         ...
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
-        """Yields the channel and the text of everything that is published on these channels from now on.
+        """Yield the channel and the text of everything that is published on these channels from now on.
 
         Raises StoreUnavailable if the node is gone. Notices until the caller listens again are lost.
         """
         ...
 
     async def close_connections(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         ...
 
 
@@ -312,7 +312,7 @@ class SingleClient:
 
     @classmethod
     def connect_to(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
-        """Returns a client for redis://, rediss:// or unix://."""
+        """Return a client for redis://, rediss:// or unix://."""
         quick, patient = (
             Redis.from_pool(ConnectionPool(**client_limits(REPLY_TIMEOUT_S), **target.options))
             for _ in range(2)
@@ -322,7 +322,7 @@ class SingleClient:
 
     @classmethod
     def connect_by_sentinels(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
-        """Returns a client for the primary that the sentinels name."""
+        """Return a client for the primary that the sentinels name."""
         sentinel = SharedSentinel(  # type: ignore[no-untyped-call]
             target.hosts,
             sentinel_kwargs=_with_tls(target.sentinel_options) | client_limits(SENTINEL_TIMEOUT_S),
@@ -354,7 +354,7 @@ class SingleClient:
         )
 
     async def _send_all(self, commands: Sequence[Command]) -> list[Any]:
-        """Returns all answers; raises the first error among them, after all commands were executed."""
+        """Return all answers; raises the first error among them, after all commands were executed."""
         answers = await self._messages.send_commands(commands)
         for answer in answers:
             if isinstance(answer, Exception):
@@ -375,7 +375,7 @@ class SingleClient:
 
 
 def client_limits(timeout_s: float) -> dict[str, Any]:
-    """Returns the options of a connection pool."""
+    """Return the options of a connection pool."""
     return {
         "socket_timeout": timeout_s,
         "max_connections": MOST_CONNECTIONS,
@@ -384,7 +384,7 @@ def client_limits(timeout_s: float) -> dict[str, Any]:
 
 
 def _with_tls(options: dict[str, Any]) -> dict[str, Any]:
-    """Requests TLS by name, because sentinels choose the class of their connections themselves."""
+    """Request TLS by name, because sentinels choose the class of their connections themselves."""
     others = {name: it for name, it in options.items() if name != "connection_class"}
     return others | {"ssl": True} if "connection_class" in options else others
 
@@ -394,7 +394,7 @@ def _execute_command(redis: Redis, command: tuple[Argument, ...], options: dict[
 
 
 async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator[tuple[str, str], None]:
-    """Yields the channel and the text of each notice. A node that is silent must answer a ping."""
+    """Yield the channel and the text of each notice. A node that is silent must answer a ping."""
     pubsub = redis.pubsub()
     is_doubted = False
     try:
@@ -430,7 +430,7 @@ async def call_many(client: RedisClient, commands: Sequence[Sequence[Argument]])
 
 
 def as_pairs(answer: Any) -> list[tuple[Any, Any]]:
-    """Returns a reply of names and values as pairs. redis-py gives it as a dict, as pairs or flat, by command
+    """Return a reply of names and values as pairs. redis-py gives it as a dict, as pairs or flat, by command
     and version.
     """
     if isinstance(answer, dict):

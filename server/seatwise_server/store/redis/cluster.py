@@ -138,7 +138,7 @@ async def _execute_command(
 
 
 async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument, ...]) -> Any:
-    """Runs a command whose slot is moving: the old node names the new one, which gets ASKING on the same connection."""
+    """Run a command whose slot is moving: the old node names the new one, which gets ASKING on the same connection."""
     slot = _slot_of(command)
     try:
         return await cluster.nodes_manager.get_node_from_slot(slot).execute_command(*command)
@@ -154,7 +154,7 @@ async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument
 
 
 def _slot_of(command: Sequence[Argument]) -> int:
-    """Returns the slot of the command's first key, for the commands of this store."""
+    """Return the slot of the command's first key, for the commands of this store."""
     match command[0]:
         case "EVALSHA" | "EVAL":
             key = command[3]
@@ -166,7 +166,7 @@ def _slot_of(command: Sequence[Argument]) -> int:
 
 
 def new_client(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
-    """Returns a client for the Redis behind the URL; it connects with its first command.
+    """Return a client for the Redis behind the URL; it connects with its first command.
 
     `address` lists the kinds of URL.
 

@@ -39,7 +39,7 @@ class ReplicaWait:
     """Whether a replica must have it on its disk. Then every node must know WAITAOF and keep an append-only file."""
 
     def commands(self, patience_s: float) -> list[bytes]:
-        """Returns the commands that follow each batch; none if no replica is waited for. `patience_s` is the timeout."""
+        """Return the commands that follow each batch; none if no replica is waited for. `patience_s` is the timeout."""
         if not self.replicas:
             return []
         wait_ms = int(patience_s * 1000)
@@ -149,7 +149,7 @@ class ServerFacts:
 async def check_server(
     client: RedisClient, *, allow_loss: bool, wait_replicas: int = 0, within_s: float = BRIDGED_S
 ) -> ServerFacts:
-    """Checks all nodes of this Redis, and returns what they guarantee.
+    """Check all nodes of this Redis, and return what they guarantee.
 
     Raises StoreRefused if that is not enough, with the setting that would be, and StoreUnavailable if a primary
     does not answer. Replicas that do not answer are listed in `unreachable`.
@@ -169,7 +169,7 @@ async def check_server(
 
 
 async def check_settings(client: RedisClient, *, allow_loss: bool) -> None:
-    """Checks again, while the server runs, what may be set at any time. Raises StoreRefused if a primary is no longer safe.
+    """Check again, while the server runs, what may be set at any time. Raises StoreRefused if a primary is no longer safe.
 
     A replica that is not is logged, and an outage is for others to notice.
     """
@@ -189,7 +189,7 @@ async def check_settings(client: RedisClient, *, allow_loss: bool) -> None:
 
 
 async def read_facts(client: RedisClient, wait_replicas: int = 0) -> ServerFacts:
-    """Returns what all nodes report. Raises StoreUnavailable or a RedisError if a primary does not answer."""
+    """Return what all nodes report. Raises StoreUnavailable or a RedisError if a primary does not answer."""
     spans = await _read_spans(client)
     primaries = [await _ask_node(client, address) for address in sorted({span.primary for span in spans})]
     wanted = [replica for primary in primaries for replica in primary.replicas]
@@ -250,7 +250,7 @@ def _parse_info(answer: bytes) -> dict[str, str]:
 
 
 def _parse_replicas(info: dict[str, str]) -> Iterable[NodeAddress]:
-    """Parses `slave0:ip=10.0.0.7,port=6379,state=online,...`."""
+    """Parse `slave0:ip=10.0.0.7,port=6379,state=online,...`."""
     for name, value in info.items():
         if re.fullmatch(r"slave\d+", name):
             fields = dict(part.partition("=")[::2] for part in value.split(","))
@@ -259,7 +259,7 @@ def _parse_replicas(info: dict[str, str]) -> Iterable[NodeAddress]:
 
 
 async def read_setting(ask: Any, name: str) -> str:
-    """Returns a setting of the node that `ask` asks, or "unknown" where CONFIG is not allowed."""
+    """Return a setting of the node that `ask` asks, or "unknown" where CONFIG is not allowed."""
     try:
         answer = await ask("CONFIG", "GET", name)
     except ResponseError:  # hosted services do not allow CONFIG
@@ -328,7 +328,7 @@ def _refuse_too_few_replicas(facts: ServerFacts) -> None:
 
 
 async def rewrite_files(client: RedisClient) -> bool:
-    """Asks every node, primaries and replicas. Returns whether all have begun; the log names those that have not.
+    """Ask every node, primaries and replicas. Return whether all have begun; the log names those that have not.
 
     A node does not begin while its operator has turned rewriting off, which is how a backup is made.
     """

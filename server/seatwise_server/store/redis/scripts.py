@@ -29,7 +29,7 @@ class Script:
 
 
 def _read_scripts() -> dict[str, Script]:
-    """Reads all scripts of the package."""
+    """Read all scripts of the package."""
     files = resources.files("seatwise_server.store").joinpath("scripts").iterdir()
     named = {file.name.removesuffix(".lua"): file.read_bytes() for file in files}
     sha1 = {name: hashlib.sha1(source, usedforsecurity=False) for name, source in named.items()}
@@ -41,12 +41,12 @@ _LUA_SCRIPTS = _read_scripts()
 
 
 def script_named(name: str) -> Script:
-    """Returns the script of that name; raises KeyError if there is none."""
+    """Return the script of that name; raises KeyError if there is none."""
     return _LUA_SCRIPTS[name]
 
 
 async def run_script(client: RedisClient, name: str, keys: list[str], *args: Argument) -> Any:
-    """Runs the script and returns its answer. It may run twice if a reply was lost, which every script recognises."""
+    """Run the script and return its answer. It may run twice if a reply was lost, which every script recognises."""
     it = script_named(name)
     try:
         return await call(client, "EVALSHA", it.sha, len(keys), *keys, *args)
@@ -57,7 +57,7 @@ async def run_script(client: RedisClient, name: str, keys: list[str], *args: Arg
 async def run_script_many(
     client: RedisClient, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
 ) -> list[Any]:
-    """Runs one script several times, each time with other keys and arguments, in one round trip; returns the
+    """Run one script several times, each time with other keys and arguments, in one round trip; returns the
     answers.
 
     The runs are not one atomic change. Some may run twice if a reply was lost.
@@ -70,19 +70,19 @@ async def run_script_many(
 
 
 async def run_in_order(client: RedisClient, *calls: ScriptCall) -> list[Any]:
-    """Runs several scripts one after the other; returns their answers. See `run_phases`."""
+    """Run several scripts one after the other; returns their answers. See `run_phases`."""
     return [answer for [answer] in await run_phases(client, *([call] for call in calls))]
 
 
 async def run_and_call(
     client: RedisClient, calls: Sequence[ScriptCall], commands: Sequence[Sequence[Argument]]
 ) -> list[Any]:
-    """Runs scripts, then commands, in one message; returns the answers. In a cluster those with one hash tag keep their order."""
+    """Run scripts, then commands, in one message; returns the answers. In a cluster those with one hash tag keep their order."""
     return await call_many(client, [*_with_sources(calls), *commands])
 
 
 async def run_phases(client: RedisClient, *phases: Sequence[ScriptCall]) -> list[list[Any]]:
-    """Runs the scripts of each phase after those of the phases in front of it; returns their answers.
+    """Run the scripts of each phase after those of the phases in front of it; returns their answers.
 
     They are not one atomic change. They are one message, except in a cluster, where each script may go to another node and the
     scripts of one phase run at the same time. Some may run twice if a reply was lost.
@@ -104,7 +104,7 @@ async def _run_at_once(client: RedisClient, calls: Sequence[ScriptCall]) -> list
 
 
 def _with_sources(calls: Sequence[ScriptCall]) -> list[Sequence[Argument]]:
-    """Returns the commands. The first one of each script has its source.
+    """Return the commands. The first one of each script has its source.
 
     If Redis had lost a script, a command with its hash alone would fail, and the commands behind it would run nevertheless.
     """
@@ -119,5 +119,5 @@ def _with_sources(calls: Sequence[ScriptCall]) -> list[Sequence[Argument]]:
 
 
 async def now_ms(client: RedisClient) -> int:
-    """Returns milliseconds on Redis's clock; in a cluster on the clock of the node that has the heartbeats."""
+    """Return milliseconds on Redis's clock; in a cluster on the clock of the node that has the heartbeats."""
     return int(await run_script(client, "now", [PROCESS_INDEX]))
