@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 import redis
-from harness import Admin, House, Wire, in_memory, item, message, server_process, until
+from harness import Admin, House, Wire, in_memory, item, message, server_process
 from harness.process import ServerProcess
 
 from seatwise.v1 import play_service_pb2
+from seatwise_server.store.keeping import Keeping
 from seatwise_server.store.keys import AUDIT_LOG
+from seatwise_server.store.redis.client import call
+from seatwise_server.store.redis.cluster import new_client
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -127,15 +130,21 @@ class Memory:
 async def memory(process: ServerProcess) -> Memory:
     """What is used when nothing is left of any match: a match outlives what its bots hear of its end."""
     socket = (process.data / "redis" / "redis.pid").read_text().split()[1]
+    await remove_matches(f"unix://{socket}")
     with redis.Redis(unix_socket_path=socket) as client:
-        await until(lambda: not any(_keys(client, pattern) for pattern in OF_MATCHES), within_s=30)
         used = client.info("memory")["used_memory"] - (client.memory_usage(AUDIT_LOG, samples=0) or 0)
         keys = client.dbsize()
     return Memory(rss(process.pid), used, keys)
 
 
-def _keys(client: redis.Redis, pattern: str) -> list[bytes]:
-    return list(client.scan_iter(pattern, count=1000))
+async def remove_matches(url: str) -> None:
+    """Does what the server does once a minute, until nothing is left of any match."""
+    client = new_client(url)
+    async with asyncio.timeout(30):
+        while any([await call(client, "KEYS", pattern) for pattern in OF_MATCHES]):
+            await asyncio.sleep(0.1)
+            await Keeping(client).remove_due()
+    await client.close_connections()
 
 
 def rss(pid: int) -> int:
