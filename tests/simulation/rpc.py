@@ -240,7 +240,8 @@ class ServerCall:
         self._serialize = handler.response_serializer
         requests = self._all_requests(handler.request_deserializer)
         if handler.stream_stream:
-            await handler.stream_stream(requests, self)
+            async for response in handler.stream_stream(requests, self):
+                await self.write(response)
         else:
             await self.write(await handler.unary_unary(await anext(requests), self))
 
