@@ -27,6 +27,7 @@ from seatwise.v1 import (
     match_pb2,
     match_service_pb2,
 )
+from seatwise_server.config import HttpSettings
 from seatwise_server.league.settings import Entrant
 from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent
 from seatwise_server.pages.home_page import HomePage
@@ -35,7 +36,7 @@ from seatwise_server.pages.league_page import LeaguePage, league_verdict, plan_l
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
 from seatwise_server.pages.page_responses import PageCalls
-from seatwise_server.pages.static_files import static_contents
+from seatwise_server.pages.static_files import Downloads, static_contents
 from seatwise_server.rest.rest_app import GZIP_LEVEL
 
 if TYPE_CHECKING:
@@ -250,7 +251,9 @@ async def test_the_leader_of_a_league_that_goes_on_is_judged_by_what_holds_at_ev
 
 async def test_the_page_of_a_test_says_what_the_test_says() -> None:
     calls = league_calls(2, 2, format="ab-test", deals="rotation", rounds=40)
-    assert re.fullmatch(r"After \d+ units the test has no verdict\.", await verdict_of(calls))
+    assert re.fullmatch(
+        r"After \d+ units there are too few different deals to decide\.", await verdict_of(calls)
+    )
 
 
 # --- Ladders, bots and lists -------------------------------------------------------------------------------
@@ -322,4 +325,4 @@ async def test_the_home_page_of_a_busy_server_is_small() -> None:
         for _ in range(20)
     ]
     calls.answers["ListLeagues"] = league_service_pb2.ListLeaguesResponse(leagues=leagues)
-    assert await size_of(HomePage(calls, has_guests=True).make_page) < LARGEST_PAGE
+    assert await size_of(HomePage(calls, Downloads(HttpSettings()), has_guests=True).make_page) < LARGEST_PAGE

@@ -66,6 +66,7 @@ def test_every_door_tells_when_to_come_back(reason: str, told: ast.expr | None) 
 @pytest.mark.parametrize("reason", sorted(REASONS.keys() - set(FULL)))
 def test_no_other_refusal_names_a_time(reason: str) -> None:
     refusal = Refusal(reason, "no")
-    [detail] = encode_refusal(refusal).details
-    assert detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR)
+    details = encode_refusal(refusal).details
+    assert details[0].Is(error_details_pb2.ErrorInfo.DESCRIPTOR)
+    assert not any(detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR) for detail in details)
     assert "retry-after" not in error_response(refusal).headers
