@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 GAME ?= ugo
-PROTOS := $(shell find proto -name '*.proto')
+PROTOS := $(shell find proto -name '*.proto' -o -name '*.py') server/seatwise_server/services/declarations.py
 
 FAST := client_sdk/seatwise_fast
 
