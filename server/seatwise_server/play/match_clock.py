@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import ceil, inf
+from operator import attrgetter
 from typing import NamedTuple
 
 from seatwise_referee.effects import Effect
@@ -287,7 +289,8 @@ class TransportLag:
         self._worked_s = 0.0
         self._sent: float | None = None
         self._stalled_s = 0.0
-        self._late: deque[EchoDelay] = deque()
+        self._late: list[EchoDelay] = []
+        """In the order of their times."""
 
     def note_sent(self, now: float) -> None:
         """Notes that an echo was sent. At most one is under way."""
@@ -299,8 +302,7 @@ class TransportLag:
         self._sent = None
         if echo:
             self._late.append(echo)
-        while self._late and self._late[0].returned < now - KEPT_S:
-            self._late.popleft()
+        del self._late[: bisect_left(self._late, now - KEPT_S, key=_returned)]
 
     def note_lost(self) -> None:
         """Notes that the echo will not come back: its connection was lost."""
@@ -316,29 +318,33 @@ class TransportLag:
         The question was late until the end of an echo at most, and the answer as long as an echo. An
         echo that was late in between delayed neither.
         """
-        late = self._late_echoes(now)
-        answer = max(
-            (echo for echo in late if _is_at(echo, now)), key=lambda echo: echo.delay_s, default=None
-        )
+        under_way = self._under_way(now)
+        answer = max(self._late_at(now, under_way), key=lambda echo: echo.delay_s, default=None)
         question_s = (
             min(echo.delay_s, echo.returned - asked_at)
-            for echo in late
-            if echo is not answer and _is_at(echo, asked_at)
+            for echo in self._late_at(asked_at, under_way)
+            if echo is not answer
         )
         behind_s = max(question_s, default=0.0) + (answer.delay_s if answer else 0.0)
         return max(0.0, min(LONGEST_BEHIND_S, behind_s))
 
     def broke_links(self, now: float) -> bool:
         """Whether links that are lost now were lost because gRPC was behind: bots drop a server that answers no pings."""
+        under_way = self._under_way(now)
         return any(
             echo.delay_s >= LINK_BREAKING_S and now - echo.returned < LINK_LOSS_NOTICED_S
-            for echo in self._late_echoes(now)
+            for echo in ([*self._late, under_way] if under_way else self._late)
         )
 
-    def _late_echoes(self, now: float) -> list[EchoDelay]:
-        """Return all that are remembered, and the one that is under way."""
-        under_way = self._under_way(now)
-        return [*self._late, under_way] if under_way else list(self._late)
+    def _late_at(self, at: float, under_way: EchoDelay | None) -> Iterator[EchoDelay]:
+        """Yield the late echoes around that time. They do not overlap, so they are few: every command asks."""
+        late = self._late
+        for number in range(bisect_left(late, at - ECHO_BEAT_S, key=_returned), len(late)):
+            if late[number].sent > at + ECHO_BEAT_S:
+                return
+            yield late[number]
+        if under_way and under_way.sent <= at + ECHO_BEAT_S:
+            yield under_way
 
     def _under_way(self, now: float) -> EchoDelay | None:
         """Return the echo that is under way if it is late."""
@@ -350,5 +356,4 @@ class TransportLag:
         return EchoDelay(self._sent, now, delay_s) if delay_s > STALL_BOUND_S else None
 
 
-def _is_at(echo: EchoDelay, at: float) -> bool:
-    return echo.sent - ECHO_BEAT_S <= at <= echo.returned + ECHO_BEAT_S
+_returned = attrgetter("returned")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -126,6 +127,20 @@ async def test_delays_are_bounded_and_forgotten() -> None:
     await asyncio.sleep(KEPT_S + 1)
     await echoes.go_round(0.01)
     assert not echoes.lag.is_known(running().time())
+
+
+@in_virtual_time
+async def test_of_many_late_echoes_a_command_looks_only_at_those_near_its_two_times() -> None:
+    echoes, rng = Echoes(), random.Random(5)
+    for _ in range(300):
+        await echoes.go_round(rng.choice([0.01, STALL_BOUND_S + 0.01, 0.3]))
+        await asyncio.sleep(ECHO_BEAT_S)
+    late = list(echoes.lag._late)
+    assert len(late) > 150
+    for at in (rng.uniform(late[0].sent - 1, late[-1].returned + 1) for _ in range(300)):
+        near = [echo for echo in late if echo.sent - ECHO_BEAT_S <= at <= echo.returned + ECHO_BEAT_S]
+        assert list(echoes.lag._late_at(at, None)) == near
+        assert len(near) <= 2
 
 
 @in_virtual_time
