@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 import seatwise_referee.match
@@ -32,6 +34,15 @@ settings.register_profile(
     "seatwise", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("seatwise")
+
+
+@pytest.fixture(autouse=True)
+def log_stays_captured() -> Iterator[None]:
+    """Fails the test that leaves the product's log configured: no later test of the process would see a log line."""
+    yield
+    if structlog.get_config()["cache_logger_on_first_use"]:
+        structlog.reset_defaults()
+        pytest.fail("the test left the log of the product configured")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

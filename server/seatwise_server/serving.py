@@ -86,8 +86,8 @@ def prepare_process(config: Config) -> None:
     """Open the log, load the decks, and import games from outside where their matches are played and nowhere else."""
     if config.process_name:
         bind_contextvars(process=config.process_name)
+    use_deck_files(config.decks, config.default_deck)  # before the log: a wrong deck is told to the user
     log.configure(config.log_level, background_file=config.data / log.FILE)
-    use_deck_files(config.decks, config.default_deck)
     is_player = "referee" in config.roles and config.games is not GameChoice.OWN
     step_file = os.environ.get(STEP_FILE_VARIABLE, "")
     if config.socket is None:
