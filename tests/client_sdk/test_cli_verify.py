@@ -15,7 +15,7 @@ from matches.example_record import FILE
 from matches.scenes import SCENES
 
 from seatwise.cli import main
-from seatwise.cli.verify_processes import BATCH_LINES
+from seatwise.replay.record_units import BATCH_LINES
 from seatwise_referee.verify import MOST_BYTES
 
 CHAIN = json.loads(FILE.read_bytes())["chain"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seatwise.child_process import open_child
+from seatwise.child_process import ChildProcess
 from seatwise.cli import main
-from seatwise.errors import UsageError
-from seatwise.local import block_pool
 from seatwise.local.comparison import StopRule, compare_versions
 from seatwise.local.deal_block import BlockPlan, BlockPlayer
 from seatwise.local.matches import LocalWaiter
+from seatwise.units import LocalWorkers
 
 ROUND = {"rounds": 1}
 
@@ -56,7 +54,9 @@ def test_two_versions_in_ubongo() -> None:
 def test_the_same_seed_gives_the_same_comparison_however_many_processes() -> None:
     rule = StopRule(most_matches=24)
     found = [
-        compare_versions(plan_of("random", "greedy", seed=seed), rule, jobs, lambda _: None, pytest.fail)
+        compare_versions(
+            plan_of("random", "greedy", seed=seed), rule, LocalWorkers(jobs), lambda _: None, pytest.fail
+        )
         for seed, jobs in (("a", 1), ("a", 2), ("b", 2))
     ]
     means = [each.mean for each in found]
@@ -120,16 +120,6 @@ def test_failures_are_shown_once_and_counted(tmp_path: Path, capfd: pytest.Captu
     assert "The same deals again: --seed " in told.out
 
 
-def test_a_bot_that_ends_its_process_is_told_apart_from_a_fault_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "quits.py").write_text(
-        "import os, seatwise\nclass Quits(seatwise.Bot):\n    def choose(self, view):\n        os._exit(3)\n"
-    )
-    with pytest.raises(UsageError, match="does the bot end its process"):
-        compare_versions(
-            plan_of("random", f"{tmp_path / 'quits.py'}:Quits"), StopRule(), 1, lambda _: None, pytest.fail
-        )
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -148,12 +138,15 @@ def test_mistakes_are_told_before_anything_is_played(
 
 
 def test_no_worker_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    workers: list[subprocess.Popen[str]] = []
+    started: list[ChildProcess] = []
+    start = ChildProcess.start
 
-    def start(*module: str, **options: Any) -> subprocess.Popen[str]:
-        workers.append(open_child(*module, **options))
-        return workers[-1]
+    async def note_start(*arguments: Any, **options: Any) -> ChildProcess:
+        started.append(await start(*arguments, **options))
+        return started[-1]
 
-    monkeypatch.setattr(block_pool, "open_child", start)
-    compare_versions(plan_of("random", "greedy"), StopRule(most_matches=4), 2, lambda _: None, pytest.fail)
-    assert [worker.returncode is None for worker in workers] == [False, False]
+    monkeypatch.setattr(ChildProcess, "start", note_start)
+    rule = StopRule(most_matches=4)
+    compare_versions(plan_of("random", "greedy"), rule, LocalWorkers(2), lambda _: None, pytest.fail)
+    assert len(started) >= 2
+    assert None not in [each.code for each in started]

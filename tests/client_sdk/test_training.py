@@ -22,6 +22,7 @@ from seatwise.errors import UsageError  # noqa: E402
 from seatwise.rl import encode_view, observation_layout  # noqa: E402
 from seatwise.rl.actions import legal_actions  # noqa: E402
 from seatwise.rl.dataset import read_dataset  # noqa: E402
+from seatwise.units import LocalWorkers  # noqa: E402
 from seatwise_referee.game import Seat  # noqa: E402
 from seatwise_referee.games.ugo import Ugo  # noqa: E402
 
@@ -116,6 +117,8 @@ def test_records_become_arrays(tmp_path: Path) -> None:
     )
     told: list[tuple[int, int]] = []
     data = read_dataset([records], seats=3, on_record=lambda read, total: told.append((read, total)))
+    at_workers = read_dataset([records], seats=3, workers=LocalWorkers(1))
+    assert all(np.array_equal(one, other) for one, other in zip(data, at_workers, strict=True))
     assert len(told) == 2
     assert told[-1] == (records.stat().st_size,) * 2
     assert set(data.matches) == {0, 1}
@@ -152,6 +155,8 @@ def test_a_wrong_record_is_named(tmp_path: Path) -> None:
     wrong.write_text("{}\n")
     with pytest.raises(UsageError, match=r"records\.jsonl, line 1: the record is wrong"):
         read_dataset([wrong], seats=4)
+    with pytest.raises(UsageError, match=r"records\.jsonl, line 1: the record is wrong"):
+        read_dataset([wrong], seats=4, workers=LocalWorkers(1))
     with pytest.raises(UsageError, match="name a file of records"):
         read_dataset([tmp_path / "none"], seats=4)
 

@@ -23,15 +23,15 @@ from seatwise.cli import main
 from seatwise.errors import UsageError
 from seatwise.failures import Failure
 from seatwise.local.table import local_time_control
+from seatwise.units import LocalWorkers, UnitRun
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league import season_log
-from seatwise_server.league.local_match import LocalMatches, LocalOutcome, LocalSeason
+from seatwise_server.league.local_match import LocalMatches, LocalOutcome, LocalSeason, SeasonTables
 from seatwise_server.league.local_runner import LocalRunner, read_or_create_key
 from seatwise_server.league.progress import Screen
 from seatwise_server.league.publishing import publish_season
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import Entrant, League
-from seatwise_server.league.table_pool import TablePool
 
 LONG_S = 60.0
 FAILING = """
@@ -191,8 +191,9 @@ async def play_one(folder: Path, league: League) -> LocalOutcome:
     """Play the first match of the league in a process of its own."""
     season = LocalSeason(league, NAME, b"k" * 32)
     scheduled = ScheduledMatch("r1-t1", 1, league.players)
-    async with asyncio.timeout(LONG_S), TablePool(season, 1, folder / "logs") as pool:
-        return await pool.play_match(scheduled)
+    run = UnitRun(season.to_unit_plan(), LocalWorkers(1, folder / "logs"), replay_share=0.0)
+    async with asyncio.timeout(LONG_S), run:
+        return await SeasonTables(season, run).play_match(scheduled)
 
 
 def test_a_bot_that_fails_loses_its_moves_and_its_failure_is_told_once(tmp_path):
@@ -207,7 +208,7 @@ def test_a_bot_that_fails_loses_its_moves_and_its_failure_is_told_once(tmp_path)
 def test_a_bot_that_ends_its_process_is_named_with_its_last_line(tmp_path):
     with pytest.raises(UsageError) as caught:
         asyncio.run(play_one(tmp_path, bots_beside(tmp_path, "Leaving")))
-    assert "between bots/mine/versions/1, bots/greedy/versions/1 has ended" in str(caught.value)
+    assert "between bots/mine/versions/1, bots/greedy/versions/1 has ended three workers" in str(caught.value)
     assert str(caught.value).endswith("is: so long")
 
 
@@ -243,7 +244,7 @@ def test_no_process_outlives_a_runner_that_is_killed_while_a_bot_thinks(tmp_path
 
 def stuck_processes(logs: Path) -> list[int]:
     """The processes in which a bot says that it is stuck."""
-    words = " ".join(log.read_text() for log in logs.glob("tables-*.log")).split()
+    words = " ".join(log.read_text() for log in logs.glob("worker-*.log")).split()
     return [int(after) for word, after in pairwise(words) if word == "in"]
 
 

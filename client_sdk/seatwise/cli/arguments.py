@@ -165,6 +165,46 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
+def parse_units(text: str) -> range:
+    """Return the units START:END, without the last one."""
+    start, colon, end = text.partition(":")
+    if not colon or not _is_whole(start) or not _is_whole(end) or not int(start) < int(end) <= 10**9:
+        raise ArgumentTypeError(f"{text!r} is not START:END, as in 0:500")
+    return range(int(start), int(end))
+
+
+def add_unit_arguments(parser: ArgumentParser, units: str) -> None:
+    """Add the options of a command whose work is done in units, which users know by this name."""
+    parser.add_argument(
+        "--on", default="", metavar="WHERE",
+        help="work on a Ray cluster: ray, or its address (default: processes of this machine)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--units", type=parse_units, metavar="START:END", help=f"do only these {units}, from 0, for --merge"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="write each answer to this file; the same command goes on from there",
+    )  # fmt: skip
+    parser.add_argument(
+        "--merge",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="put together what others wrote with --units and --out",
+    )
+
+
+def check_unit_arguments(arguments: Namespace) -> None:
+    """Raise `UsageError` for options of units that do not go together."""
+    from seatwise.errors import UsageError
+
+    if arguments.units and not arguments.out:
+        raise UsageError("--units needs --out: where the answers go")
+    if arguments.merge and (arguments.out or arguments.on):
+        raise UsageError("--merge reads answers: leave --units, --out and --on out")
+
+
 def parse_count_or_zero(text: str) -> int:
     """Return a number of things, or 0 for none."""
     return 0 if _is_whole(text) and int(text) == 0 else parse_count(text)

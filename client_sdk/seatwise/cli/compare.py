@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 from seatwise.cli.arguments import (
     Command,
     add_deck_argument,
+    add_unit_arguments,
+    check_unit_arguments,
     parse_count,
     parse_game_option,
     parse_span,
     use_deck_files,
 )
+from seatwise.defaults import FAILED
 from seatwise.errors import UsageError
 from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
 
@@ -33,6 +36,11 @@ the old version, as in:
   cp bot.py old.py
   seatwise compare old.py:MyBot bot.py:MyBot
   seatwise compare old.py:MyBot bot.py:MyBot --against counting --against greedy
+
+On several machines without a network between them, each plays some of the deals, and one of them merges:
+
+  seatwise compare old.py:MyBot bot.py:MyBot --seed 7 --units 0:500 --out part0.jsonl
+  seatwise compare old.py:MyBot bot.py:MyBot --seed 7 --merge part*.jsonl
 """
 
 SHOWN_EVERY_S = 0.5
@@ -62,8 +70,9 @@ def configure(parser: ArgumentParser) -> None:
         help="stop after this many matches (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--jobs", type=parse_count, metavar="N", help="number of processes (default: one for each core)"
+        "--jobs", type=parse_count, metavar="N", help="number of workers (default: one for each core)"
     )
+    add_unit_arguments(parser, "deals")
     parser.add_argument("--seed", metavar="SEED", help="a text or number; the same seed gives the same deals")
     parser.add_argument(
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
@@ -80,25 +89,42 @@ def run(arguments: Namespace) -> int:
 
 
 def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
-    from seatwise.local.comparison import StopRule, compare_versions
+    from contextlib import nullcontext
 
+    from seatwise.local.comparison import StopRule, compare_versions
+    from seatwise.units import PartFiles, UnitFile, UnitWorkers, make_workers
+
+    check_unit_arguments(arguments)
+    if (arguments.out or arguments.merge) and not arguments.seed:
+        raise UsageError("--out and --merge need --seed: all parts must have the same deals")
     plan = _make_plan(arguments)
     rule = StopRule(margin=arguments.margin, most_matches=arguments.matches)
-    jobs = arguments.jobs or os.cpu_count() or 1
-    with _show_progress(rule.most_matches, is_quiet=arguments.json) as show:
+    units, unit_plan = arguments.units, plan.to_unit_plan()
+    workers: UnitWorkers = (
+        PartFiles(arguments.merge, unit_plan)
+        if arguments.merge
+        else make_workers(arguments.on, arguments.jobs)
+    )
+    part = UnitFile(arguments.out, unit_plan, units) if arguments.out else nullcontext()
+    most = len(units) * len(plan.tables) if units else rule.most_matches
+    with part as file, _show_progress(most, is_quiet=arguments.json) as show:
 
         def on_block(running: RunningComparison) -> None:
             answers.raise_fault()
             show(running)
 
-        found = compare_versions(plan, rule, jobs, on_block, _print_failure)
+        found = compare_versions(plan, rule, workers, on_block, _print_failure, file, units)
     if arguments.json:
         from json import dumps
 
         answers.print_line(dumps(found.to_json() | {"seed": plan.seed}, indent=2))
     else:
         answers.print_line(describe_comparison(found, plan))
-    return 0
+        if units:
+            answers.print_line(
+                f"Deals {units.start} to {units.stop - 1} are in {arguments.out}; --merge counts all parts"
+            )
+    return 0 if found.broken_deal is None else FAILED
 
 
 def _make_plan(arguments: Namespace) -> BlockPlan:
@@ -147,6 +173,8 @@ def describe_comparison(found: Comparison, plan: BlockPlan) -> str:
         lines.append(f"Failures: old {found.failures[0]}, new {found.failures[1]}. Each cost a move.")
     if found.voided or found.cut:
         lines.append(f"{found.voided} deals were voided; {found.cut} had a difference beyond 100 points.")
+    if not found.is_repeatable:
+        lines.append("Not repeatable: a deal that was played again had another result.")
     lines.append(f"The same deals again: --seed {plan.seed}")
     return "\n".join(lines)
 

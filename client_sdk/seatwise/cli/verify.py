@@ -13,6 +13,8 @@ from seatwise.cli.arguments import (
     Command,
     add_deck_argument,
     add_security_arguments,
+    add_unit_arguments,
+    check_unit_arguments,
     security_of,
     use_deck_files,
 )
@@ -67,8 +69,9 @@ def configure(parser: ArgumentParser) -> None:
         type=_jobs,
         default=1,
         metavar="N",
-        help="verify records in so many processes, or `auto` for one on each core (default: %(default)s)",
+        help="verify records with so many workers, or `auto` for one on each core (default: %(default)s)",
     )
+    add_unit_arguments(parser, "batches of records")
     add_deck_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_security_arguments(parser)
@@ -79,6 +82,9 @@ def run(arguments: Namespace) -> int:
     import seatwise.kits  # noqa: F401  # adds the games from outside to those that verification knows
 
     use_deck_files(arguments.deck)
+    check_unit_arguments(arguments)
+    if arguments.units:
+        return _verify_part(arguments)
     if _is_season(arguments.file):
         return _run_season(arguments)
     if _is_audit_log(arguments.file):
@@ -176,15 +182,45 @@ def _verdicts(lines: Iterator[bytes], name: str, arguments: Namespace) -> Iterat
 
 
 def _verify_file(lines: Iterator[bytes], arguments: Namespace) -> Iterator[Verdict]:
-    """Yield the verdict on each line, found in this process, or in several."""
+    """Yield the verdict on each line, found in this process, or by workers."""
     from seatwise_referee.verify import check_verdicts, verify_lines
 
-    if arguments.jobs == 1:
+    if arguments.jobs == 1 and not (arguments.on or arguments.out or arguments.merge):
         return verify_lines(lines)
-    from seatwise.cli.verify_processes import count_cores, verify_in_processes
+    return check_verdicts(_verify_in_units(lines, arguments))
 
-    jobs = count_cores() if arguments.jobs == "auto" else arguments.jobs
-    return check_verdicts(verify_in_processes(lines, jobs, arguments.deck))
+
+def _verify_in_units(lines: Iterator[bytes], arguments: Namespace) -> Iterator[Verdict]:
+    from contextlib import nullcontext
+    from os.path import abspath
+
+    from seatwise.replay.record_units import VERDICTS, batch_lines, read_verdicts
+    from seatwise.units import PartFiles, UnitFile, UnitPlan, UnitRun, UnitWorkers, make_workers
+    from seatwise.units.plan import digest_of
+
+    decks = tuple(map(abspath, arguments.deck))
+    records = digest_of(Path(arguments.file)) if arguments.out or arguments.merge else ""
+    plan = UnitPlan(VERDICTS, {"decks": decks, "records": records}, decks)
+    jobs = None if arguments.jobs == "auto" or (arguments.on and arguments.jobs == 1) else arguments.jobs
+    workers: UnitWorkers = (
+        PartFiles(arguments.merge, plan) if arguments.merge else make_workers(arguments.on, jobs)
+    )
+    batches = batch_lines(lines)
+    if units := arguments.units:
+        batches = (each for each in batches if each[0] in units)
+    with UnitFile(arguments.out, plan, units) if arguments.out else nullcontext() as file:
+        yield from read_verdicts(UnitRun(plan, workers, file=file), batches)
+
+
+def _verify_part(arguments: Namespace) -> int:
+    """Verify some batches of a file, for --merge."""
+    with _opened(arguments.file) as file:
+        verdicts = list(_verify_in_units(_lines(file, arguments.file, lambda _: None), arguments))
+    wrong = sum(verdict.fault is not None for verdict in verdicts)
+    print(
+        f"{arguments.out}: {len(verdicts)} records, {wrong} with a fault; --merge compares them with the others"
+    )
+    return FAILED if wrong else 0
 
 
 @contextmanager

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from hashlib import sha256
+from itertools import count
 from time import monotonic
 from typing import Any, Final
 
 from seatwise.anytime_mean import BoundedAnytimeMean
-from seatwise.local.block_pool import playing_blocks
 from seatwise.local.deal_block import NEW, OLD, BlockPlan, PlayedBlock
+from seatwise.units import (
+    PartFiles,
+    UnitAnswer,
+    UnitEndsWorkers,
+    UnitFile,
+    UnitRun,
+    UnitWorkers,
+    reading_units,
+)
+from seatwise.units.plan import encode_result
 
 DIFFERENCE_BOUND: Final = 100.0
 """Differences of more points than this on one deal are cut to it. The games of this product hardly reach it."""
@@ -69,6 +80,14 @@ class Comparison:
     """How often the old and the new version raised, or answered with no legal move."""
 
     seconds: float
+    results: str
+    """The SHA-256 of the results of all deals in their order: the same again for the same bots and seed."""
+
+    is_repeatable: bool
+    """Whether no deal that was played again had another result."""
+
+    broken_deal: int | None
+    """The deal that has ended three workers, and so the comparison."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a value for JSON, with the matches for each second."""
@@ -87,11 +106,19 @@ class RunningComparison:
         self._started_s = monotonic()
         self._verdict = ComparisonVerdict.OPEN
         self._why = "the versions cannot be told apart yet"
+        self._digest = sha256()
+        self.is_repeatable = True
+        self.broken_deal: int | None = None
 
     @property
     def is_over(self) -> bool:
         """Whether no more deals are needed, or allowed."""
         return self._verdict is not ComparisonVerdict.OPEN or self.matches >= self._rule.most_matches
+
+    def add_answer(self, answer: UnitAnswer) -> None:
+        """Add a deal as a worker tells it, and look at the verdict now and then."""
+        self._digest.update(encode_result(answer.result) + b"\n")
+        self.add_block(PlayedBlock.from_answer(answer))
 
     def add_block(self, block: PlayedBlock) -> None:
         """Add a deal, and look at the verdict now and then."""
@@ -112,10 +139,10 @@ class RunningComparison:
         """How many matches have been played."""
         return self._deals * len(self._plan.tables)
 
-    def note_interrupt(self) -> None:
-        """Note that the user has ended it."""
+    def note_end(self, why: str) -> None:
+        """Note why it ended, if no verdict has ended it."""
         if not self.is_over:
-            self._why = "it was interrupted; the interval holds all the same"
+            self._why = f"{why}; the interval holds all the same"
 
     def report(self) -> Comparison:
         """Return the comparison so far."""
@@ -131,6 +158,9 @@ class RunningComparison:
             thought_ms=(self._thought_of(OLD), self._thought_of(NEW)),
             failures=(self._failures[OLD], self._failures[NEW]),
             seconds=monotonic() - self._started_s,
+            results=self._digest.hexdigest(),
+            is_repeatable=self.is_repeatable,
+            broken_deal=self.broken_deal,
         )
 
     def _look(self) -> None:
@@ -153,34 +183,50 @@ class RunningComparison:
 def compare_versions(
     plan: BlockPlan,
     rule: StopRule,
-    jobs: int,
+    workers: UnitWorkers,
     on_block: Callable[[RunningComparison], None],
     on_failure: Callable[[str], None],
+    file: UnitFile | None = None,
+    units: range | None = None,
 ) -> Comparison:
-    """Play deals in worker processes until the rule ends it, or until Ctrl-C.
+    """Play deals at workers until the rule ends it, a deal has ended three workers, or until Ctrl-C.
 
     Args:
         plan: The versions, their opponents and the game.
         rule: When it ends.
-        jobs: The number of worker processes.
+        workers: The make of the workers that play the deals.
         on_block: A function that is called after each deal.
         on_failure: A function that is called with the text of each kind of failure, once.
+        file: The deals that were played before, to go on from.
+        units: The deals of a part of a comparison, all of which are played, whatever the verdict.
 
     Returns:
         The comparison. With the same plan, rule and seed it is the same each time, except for the times.
+
+    Raises:
+        UsageError: A worker cannot be started, or has answered wrongly.
+        OSError: A worker cannot write what its bots print.
     """
     running = RunningComparison(plan, rule)
-    with playing_blocks(plan, jobs, on_failure) as blocks:
-        try:
-            _add_blocks(running, blocks, on_block)
-        except KeyboardInterrupt:
-            running.note_interrupt()
+    run = UnitRun(plan.to_unit_plan(), workers, file=file)
+    numbers = units or (range(workers.units) if isinstance(workers, PartFiles) else count())
+    seen: set[tuple[str, str]] = set()
+    try:
+        with reading_units(run, ((number, None) for number in numbers)) as answers:
+            for answer in answers:
+                for failure in answer.note["failures"]:
+                    if (kind := (failure["bot"], failure["place"])) not in seen:
+                        seen.add(kind)
+                        on_failure(failure["text"])
+                running.add_answer(answer)
+                running.is_repeatable = run.is_repeatable
+                on_block(running)
+                if running.is_over and not units:
+                    break
+    except KeyboardInterrupt:
+        running.note_end("it was interrupted")
+    except UnitEndsWorkers as ends:
+        running.broken_deal = ends.number
+        running.note_end(f"deal {ends.number} has ended three workers: {ends.why}")
+    running.is_repeatable = run.is_repeatable
     return running.report()
-
-
-def _add_blocks(
-    running: RunningComparison, blocks: Iterator[PlayedBlock], on_block: Callable[[RunningComparison], None]
-) -> None:
-    while not running.is_over:
-        running.add_block(next(blocks))
-        on_block(running)

@@ -11,10 +11,13 @@ from typing import Any
 
 from seatwise.bot import BotFactory
 from seatwise.bot_files import load_bot, load_version
-from seatwise.failures import Failure
-from seatwise.local.matches import complete_game_options, derive_series_key, slug_of_name
+from seatwise.failures import Failure, NewFailures
+from seatwise.kits import use_deck_files
+from seatwise.local.matches import LocalWaiter, complete_game_options, derive_series_key, slug_of_name
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
 from seatwise.standings import PlayedMatch
+from seatwise.units import UnitAnswer, UnitPlan
+from seatwise.units.plan import UnitPlayer
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 
@@ -38,13 +41,14 @@ class BlockPlan:
     decks: tuple[str, ...] = ()
     """Files with decks of one's own."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan for a worker process."""
-        return asdict(self)
+    def to_unit_plan(self) -> UnitPlan:
+        """Return the plan of units, one for each block."""
+        files = (*(bot for bot in self.bots if ":" in bot), *self.decks)
+        return UnitPlan("seatwise.local.deal_block:open_blocks", asdict(self), files)
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> BlockPlan:
-        """Return the plan that was written so."""
+        """Return the plan that the settings of its units are."""
         return cls(
             told["game"], tuple(told["bots"]), tuple(told["names"]), told["options"], told["seed"], tuple(told["decks"])
         )  # fmt: skip
@@ -71,7 +75,7 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlayedBlock:
-    """The outcome of one block, as a worker process tells it."""
+    """The outcome of one block, as a worker tells it."""
 
     number: int
     difference: float | None
@@ -85,12 +89,28 @@ class PlayedBlock:
     """How often they raised, or answered with no legal move."""
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> PlayedBlock:
+    def from_answer(cls, answer: UnitAnswer) -> PlayedBlock:
         """Return the block that a worker has told."""
+        told = answer.result | {"thought_ms": answer.note["thought_ms"]}
         pairs: dict[str, Any] = {
             name: (told[name][OLD], told[name][NEW]) for name in ("thought_ms", "moves", "failures")
         }
-        return cls(number=told["number"], difference=told["difference"], **pairs)
+        return cls(number=answer.number, difference=told["difference"], **pairs)
+
+
+def open_blocks(settings: Mapping[str, Any]) -> UnitPlayer:
+    """Return what plays blocks as units. Their times are notes, because no two runs have the same."""
+    plan = BlockPlan.from_json(settings)
+    use_deck_files(plan.decks)
+    failures = NewFailures()
+    player = BlockPlayer(plan, failures, LocalWaiter())
+
+    def play_unit(number: int, _: Any) -> tuple[Any, dict[str, Any]]:
+        block = player.play_block(number)
+        result = {"difference": block.difference, "moves": block.moves, "failures": block.failures}
+        return result, {"thought_ms": block.thought_ms, "failures": failures.take_new()}
+
+    return play_unit
 
 
 class BlockPlayer:

@@ -9,7 +9,8 @@ data.observations, data.actions, data.leads
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,11 @@ from numpy.typing import NDArray
 
 from seatwise.errors import UsageError
 from seatwise.replay.record_files import read_record_lines
+from seatwise.replay.record_units import batch_lines
 from seatwise.rl.actions import ACTION_COUNT, action_of_move, legal_actions
 from seatwise.rl.observation import encode_view
+from seatwise.units import UnitPlan, UnitRun, UnitWorkers, reading_units
+from seatwise.units.plan import UnitPlayer
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Ugo, UgoState
 from seatwise_referee.journal import Defaulted, Moved, entry_from_json
@@ -57,6 +61,8 @@ class _Row(NamedTuple):
     action: int
     seat: int
     round: int
+    points: int = 0
+    lead: float = 0.0
 
 
 def read_dataset(
@@ -64,6 +70,7 @@ def read_dataset(
     seats: int,
     bots: Sequence[str] = (),
     on_record: Callable[[int, int], None] | None = None,
+    workers: UnitWorkers | None = None,
 ) -> UgoDataset:
     """Read records of UGO! into arrays. Each record is verified; records of other games and tables are passed over.
 
@@ -72,6 +79,8 @@ def read_dataset(
         seats: Only matches with so many seats count, because the size of an observation depends on them.
         bots: Only moves of these bots count, as in "bots/greedy/versions/1"; empty for all.
         on_record: Called after each record with the bytes read so far and the bytes of all files, to show progress.
+        workers: Reads the records there, as in `seatwise.units.LocalWorkers(8)`; `None` for this process. In a notebook, call it in a
+            thread of its own.
 
     Returns:
         The arrays.
@@ -84,16 +93,88 @@ def read_dataset(
         total = sum(path.stat().st_size for path in paths)
         columns = _Columns()
         read = 0
-        for path in paths:
-            with path.open("rb") as file:
-                for number, line in enumerate(read_record_lines(file), start=1):
-                    columns.add_record(_parse_record(line, seats, f"{path}, line {number}"), bots)
-                    read += len(line)
-                    if on_record:
-                        on_record(read, total)
+        for size, found in (
+            _read_here(paths, seats, bots) if workers is None else _read_at(workers, paths, seats, bots)
+        ):
+            columns.add_record(found)
+            read += size
+            if on_record:
+                on_record(read, total)
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}; name a file of records") from None
     return columns.make_dataset(seats)
+
+
+def _read_lines(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for path in paths:
+        with path.open("rb") as file:
+            for number, line in enumerate(read_record_lines(file), start=1):
+                yield f"{path}, line {number}", line
+
+
+def _read_here(
+    paths: Sequence[Path], seats: int, bots: Sequence[str]
+) -> Iterator[tuple[int, list[_Row] | None]]:
+    for where, line in _read_lines(paths):
+        yield len(line), _read_rows(line, seats, bots, where)
+
+
+def _read_at(
+    workers: UnitWorkers, paths: Sequence[Path], seats: int, bots: Sequence[str]
+) -> Iterator[tuple[int, list[_Row] | None]]:
+    """Read the records at workers, in batches of lines."""
+    places: list[str] = []
+
+    def lines() -> Iterator[bytes]:
+        for where, line in _read_lines(paths):
+            places.append(where)
+            yield line
+
+    run = UnitRun(UnitPlan("seatwise.rl.dataset:open_rows", {"seats": seats, "bots": list(bots)}), workers)
+    done = 0
+    with reading_units(run, batch_lines(lines())) as answers:
+        for answer in answers:
+            for size, rows, fault in answer.result:
+                if fault:
+                    raise UsageError(f"{places[done]}: {fault}")
+                yield size, rows and [_row_from_json(row) for row in rows]
+                done += 1
+
+
+def open_rows(settings: Mapping[str, Any]) -> UnitPlayer:
+    """Return what reads batches of lines: of each its size, its rows, and its fault."""
+
+    def read_line(line: bytes) -> tuple[int, list[Any] | None, str]:
+        try:
+            rows = _read_rows(line, settings["seats"], settings["bots"], "")
+        except UsageError as error:
+            return len(line), None, str(error).removeprefix(": ")
+        return len(line), rows and [_row_to_json(row) for row in rows], ""
+
+    return lambda _, lines: ([read_line(line.encode("latin-1")) for line in lines], {})
+
+
+def _row_to_json(row: _Row) -> list[Any]:
+    return [b64encode(row.observation.tobytes()).decode(), *row[1:]]
+
+
+def _row_from_json(told: list[Any]) -> _Row:
+    return _Row(np.frombuffer(b64decode(told[0]), np.int8), tuple(told[1]), *told[2:])
+
+
+def _read_rows(line: bytes, seats: int, bots: Sequence[str], where: str) -> list[_Row] | None:
+    """Return the moves of a record whose rounds have ended, with what they brought; `None` for a record that does not count."""
+    record = _parse_record(line, seats, where)
+    if record is None:
+        return None
+    moves, rounds = _play_record(record)
+    rows = []
+    for row in moves:
+        if row.round <= len(rounds) and (not bots or record["bots"][row.seat] in bots):
+            points = rounds[row.round - 1]
+            others = (sum(points) - points[row.seat]) / (len(points) - 1)
+            rows.append(row._replace(points=points[row.seat], lead=points[row.seat] - others))
+    return rows
 
 
 def _parse_record(line: bytes, seats: int, where: str) -> dict[str, Any] | None:
@@ -115,23 +196,15 @@ def _parse_record(line: bytes, seats: int, where: str) -> dict[str, Any] | None:
 class _Columns:
     def __init__(self) -> None:
         self._rows: list[_Row] = []
-        self._points: list[tuple[int, float]] = []
         self._matches: list[int] = []
         self._records = 0
 
-    def add_record(self, record: dict[str, Any] | None, bots: Sequence[str]) -> None:
-        """Add the moves of a record whose rounds have ended."""
-        if record is None:
-            return
-        rows, rounds = _play_record(record)
-        for row in rows:
-            if row.round <= len(rounds) and (not bots or record["bots"][row.seat] in bots):
-                points = rounds[row.round - 1]
-                others = (sum(points) - points[row.seat]) / (len(points) - 1)
-                self._rows.append(row)
-                self._points.append((points[row.seat], points[row.seat] - others))
-                self._matches.append(self._records)
-        self._records += 1
+    def add_record(self, rows: list[_Row] | None) -> None:
+        """Add the rows of a record."""
+        if rows is not None:
+            self._rows += rows
+            self._matches += [self._records] * len(rows)
+            self._records += 1
 
     def make_dataset(self, seats: int) -> UgoDataset:
         """Return the arrays."""
@@ -147,8 +220,8 @@ class _Columns:
             masks,
             np.array([row.action for row in self._rows], np.int64),
             np.array([row.seat for row in self._rows], np.int8),
-            np.array([points for points, _ in self._points], np.int32),
-            np.array([lead for _, lead in self._points], np.float32),
+            np.array([row.points for row in self._rows], np.int32),
+            np.array([row.lead for row in self._rows], np.float32),
             np.array(self._matches, np.int32),
         )
 

@@ -72,6 +72,10 @@ def _configure_run(parser: ArgumentParser) -> None:
         help="folder for everything that the league writes (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--on", default="", metavar="WHERE",
+        help="play local tables on a Ray cluster: ray, or its address (default: processes of this machine)",
+    )  # fmt: skip
+    parser.add_argument(
         "--stop-at-walk-over", action="store_true",
         help="let open matches end and stop when a match is lost by walk-over, so that you can annul it in time",
     )  # fmt: skip
@@ -148,7 +152,7 @@ def _run_league(args: Namespace) -> int:
         with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
             where = season.LeagueServer(
-                args.address or "", _read_token(args), decks_of_ours, security_of(args)
+                args.address or "", _read_token(args), decks_of_ours, security_of(args), args.on
             )
             playing = season.play_league(
                 league,

@@ -8,12 +8,18 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import Any
 
 from seatwise.bot import BotFactory
 from seatwise.bot_files import load_bot, load_version
-from seatwise.failures import Failure
+from seatwise.errors import UsageError
+from seatwise.failures import Failure, NewFailures
+from seatwise.kits import use_deck_files
+from seatwise.local.matches import LocalWaiter
 from seatwise.local.table import LocalPlayer, LocalTable, local_times
+from seatwise.units import UnitAnswer, UnitEndsWorkers, UnitPlan, UnitRun
+from seatwise.units.plan import UnitPlayer, encode_result
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
@@ -36,18 +42,22 @@ class LocalSeason:
     decks: tuple[str, ...] = ()
     """Deck files of one's own."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the season for a worker process."""
-        return {
+    def to_unit_plan(self) -> UnitPlan:
+        """Return the plan of units, one for each match."""
+        settings = {
             "league": self.league.to_json(),
             "name": self.name,
             "key": self.key.hex(),
             "decks": list(self.decks),
         }
+        bots = {each.bot for each in self.league.entrants if ":" in each.bot}
+        return UnitPlan(
+            "seatwise_server.league.local_match:open_matches", settings, (*sorted(bots), *self.decks)
+        )
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> LocalSeason:
-        """Return the season that was written so."""
+        """Return the season that the settings of its units are."""
         return cls(
             League.from_json(told["league"]), told["name"], bytes.fromhex(told["key"]), tuple(told["decks"])
         )
@@ -95,15 +105,22 @@ class LocalOutcome:
     failures: tuple[Mapping[str, str], ...] = ()
     """The new kinds of failures of bots: `bot`, `place` and `text`."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the outcome for the parent process."""
-        return asdict(self) | {"result": self.result.to_json() if self.result else None}
+    @property
+    def unit_result(self) -> dict[str, Any]:
+        """The part that is the same when the match is played again. Its record has times, which are not."""
+        found = self.result
+        points = {"points": found.points, "ranks": found.ranks, "endings": found.endings} if found else {}
+        return {"moves": self.moves, "void_reason": self.void_reason, **points}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> LocalOutcome:
-        """Return the outcome that was written so."""
-        result = LoggedResult.from_json(told["result"]) if told["result"] else None
-        return cls(result, told["record"], told["moves"], told["void_reason"], tuple(told["failures"]))
+    def from_answer(cls, answer: UnitAnswer) -> LocalOutcome:
+        """Return the outcome that a worker tells. Raises `UsageError` if its record says something else."""
+        told, record = answer.result, answer.note["record"]
+        result = None if told["void_reason"] else read_result(record)
+        found = cls(result, record, told["moves"], told["void_reason"], tuple(answer.note["failures"]))
+        if encode_result(found.unit_result) != encode_result(told):
+            raise UsageError(f"{answer.worker} has answered wrongly: its result is not that of its record")
+        return found
 
 
 class LocalMatches:
@@ -127,7 +144,7 @@ class LocalMatches:
         played = table.play_match()
         record = (table.write_record() or b"").decode().rstrip("\n")
         void_reason = str(played.void_reason or "")
-        result = None if void_reason else _read_result(record)
+        result = None if void_reason else read_result(record)
         return LocalOutcome(result, record, sum(played.moves), void_reason)
 
     def _make_players(self, scheduled: ScheduledMatch) -> list[LocalPlayer]:
@@ -142,6 +159,39 @@ class LocalMatches:
             )
             for seat, player in enumerate(scheduled.bots)
         ]
+
+
+def open_matches(settings: Mapping[str, Any]) -> UnitPlayer:
+    """Return what plays matches as units."""
+    season = LocalSeason.from_json(settings)
+    use_deck_files(season.decks)
+    failures = NewFailures()
+    matches = LocalMatches(season, failures, LocalWaiter())
+
+    def play_unit(_: int, told: Any) -> tuple[Any, dict[str, Any]]:
+        outcome = matches.play_match(scheduled_from_json(told))
+        return outcome.unit_result, {"record": outcome.record, "failures": failures.take_new()}
+
+    return play_unit
+
+
+class SeasonTables:
+    """The tables of a season, at the workers of a run."""
+
+    def __init__(self, season: LocalSeason, run: UnitRun) -> None:
+        self._season = season
+        self._run = run
+        self._numbers = count()
+        self.room = run.room
+
+    async def play_match(self, scheduled: ScheduledMatch) -> LocalOutcome:
+        """Play one match. Raises `UsageError` if it has ended three workers."""
+        try:
+            return LocalOutcome.from_answer(await self._run.run_unit(next(self._numbers), asdict(scheduled)))
+        except UnitEndsWorkers as ends:
+            raise UsageError(
+                f"{self._season.match_name(scheduled)} between {', '.join(scheduled.bots)} has ended three workers: {ends.why}"
+            ) from None
 
 
 def scheduled_from_json(told: Mapping[str, Any]) -> ScheduledMatch:
@@ -161,7 +211,7 @@ def _count_folders(files: Sequence[str]) -> int:
     return len({os.path.dirname(os.path.abspath(file)) for file in files if file})
 
 
-def _read_result(record: str) -> LoggedResult:
+def read_result(record: str) -> LoggedResult:
     """Return the result that a record holds. Its place in the log is not known yet."""
     told = json.loads(record)
     return LoggedResult.from_json(

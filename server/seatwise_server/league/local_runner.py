@@ -23,7 +23,7 @@ SEASON_KEY_BYTES = 32
 
 
 class LocalTables(Protocol):
-    """Plays the matches of a season: a `TablePool`, or this process in a test."""
+    """Plays the matches of a season: `SeasonTables`, or this process in a test."""
 
     @property
     def room(self) -> int:
@@ -118,13 +118,6 @@ class LocalRunner:
                 self._failures.add(kind)
                 self.screen.print_message(failure["text"])
         self.screen.show(self)
-
-
-def count_workers() -> int:
-    """Return how many processes play: one for each core that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def read_or_create_key(folder: Path) -> bytes:

@@ -17,18 +17,18 @@ from seatwise.async_client import AsyncClient
 from seatwise.errors import AlreadyExistsError, NotFoundError, UsageError
 from seatwise.kits import KITS
 from seatwise.link.security import Security, SecurityOptions
+from seatwise.units import UnitRun, make_workers
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.league import season_log
 from seatwise_server.league.league_file import read_league
-from seatwise_server.league.local_match import LocalSeason
-from seatwise_server.league.local_runner import LocalRunner, count_workers, read_or_create_key
+from seatwise_server.league.local_match import LocalSeason, SeasonTables
+from seatwise_server.league.local_runner import LocalRunner, read_or_create_key
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import OwnServer, check_bot_files
 from seatwise_server.league.progress import Screen
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Entrant, League
-from seatwise_server.league.table_pool import TablePool
 
 SERVER_PATIENCE_S = 30.0
 """Seconds to wait for a server that restarts."""
@@ -68,6 +68,8 @@ class LeagueServer:
     """Deck files for the league's own server."""
     security: SecurityOptions = field(default_factory=SecurityOptions)
     """The options of TLS for connections to it."""
+    workers: str = ""
+    """Where matches at local tables are played: empty for processes of this machine, or a Ray cluster."""
 
 
 def read_league_without(path: Path, names: Collection[str], results: Path) -> tuple[League, tuple[str, ...]]:
@@ -183,10 +185,14 @@ async def _play_locally(
     if is_over(schedule, book.season):
         return SeasonRun(True, 0, 0, 0.0)
     season = LocalSeason(league, book.season.league, read_or_create_key(results), where.decks)
-    async with TablePool(season, count_workers(), results / "logs") as pool:
-        runner = LocalRunner(schedule, book, season, pool, screen)
+    workers = make_workers(where.workers, logs=results / "logs")
+    async with UnitRun(season.to_unit_plan(), workers) as run:
+        runner = LocalRunner(schedule, book, season, SeasonTables(season, run), screen)
         with _ending_in_order(runner):
-            return await _run_timed(runner)
+            played = await _run_timed(runner)
+    if not run.is_repeatable:
+        screen.print_message("Not repeatable: a match that was played again had another result.")
+    return played
 
 
 async def _run_timed(runner: Runner | LocalRunner) -> SeasonRun:
