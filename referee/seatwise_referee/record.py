@@ -109,11 +109,6 @@ def nonces_of(setup: Setup, entries: Iterable[Entry]) -> tuple[bytes | None, ...
     return tuple(None if nonce is None else bytes.fromhex(nonce) for nonce in nonces)
 
 
-def last_link(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:
-    """Return the end of the chain of SHA-256 links: of the header, then of each link and the entry after it."""
-    return compute_last_link(head, map(canonical_json, entries))
-
-
 def compute_last_link(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
     """Return the same of entries that are canonical JSON already."""
     link = sha256(canonical_json(head)).digest()

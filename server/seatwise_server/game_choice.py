@@ -33,11 +33,6 @@ class GameChoice(StrEnum):
         """The kinds of games that such a referee plays."""
         return ALL_KINDS if self is GameChoice.ALL else (GameKind(self.value),)
 
-    def includes(self, game: str) -> bool:
-        """Return whether matches of this game are played here. A game that is not installed is left to no one else."""
-        kit = KITS.get(game)
-        return self is GameChoice.ALL or kit is None or kit.is_hosted == (self is GameChoice.HOSTED)
-
 
 def is_hosted_game(name: str) -> bool:
     """Return whether this is a game from outside: "games/leduc", or "leduc". Only its referee may run its code."""

@@ -9,12 +9,12 @@ import random
 import time
 from collections.abc import Callable
 
+from harness.ladder import recompute_ratings
 from openskill.models import PlackettLuce, PlackettLuceRating
 from table import Row, at_most, show
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.ladder_pairing import AttendingBot, PairingRules
 

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from harness.ladder import recompute_ratings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from seatwise_server.competition.ratings.openskill_ratings import (
     OpenskillRatings,
     Rating,
     ResultOutOfOrder,
-    recompute_ratings,
 )
 
 FOUR = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1", "bots/a/versions/2")
@@ -131,8 +131,10 @@ def test_another_process_finds_the_same_digits() -> None:
     """Hash seeds, ids and the order of dictionaries differ there."""
     program = (
         "import json, sys; from seatwise_server.competition.logged_result import LoggedResult;"
-        "from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings;"
-        "print(json.dumps(recompute_ratings(map(LoggedResult.from_json, json.load(sys.stdin))).to_json()))"
+        "from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings;"
+        "ratings = OpenskillRatings();"
+        "[ratings.apply_result(LoggedResult.from_json(each)) for each in json.load(sys.stdin)];"
+        "print(json.dumps(ratings.to_json()))"
     )
     log = season(50, 6, seed=4)
     lines = json.dumps([entry.to_json() for entry in log])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,8 +13,17 @@ from harness.table import QUICK, Chair
 from harness.wire import Attending, Stream, Wire
 from seatwise.v1 import ladder_pb2, ladder_service_pb2, ladder_service_pb2_grpc, time_control_pb2
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 
 LONGEST_S = 30.0
+
+
+def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
+    """Compute the ratings from a whole log, of which everything is rated."""
+    ratings = OpenskillRatings()
+    for result in results:
+        ratings.apply_result(result)
+    return ratings
 
 
 class Rung:

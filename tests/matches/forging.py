@@ -30,7 +30,7 @@ def record_of(scene: str) -> Body:
 def chained(body: Body) -> Body:
     """The same with the chain that a careful forger would give it."""
     header = {key: value for key, value in body.items() if key not in records.TAIL_KEYS}
-    return {**body, "chain": records.last_link(header, body["entries"]).hex()}
+    return {**body, "chain": records.compute_last_link(header, map(canonical_json, body["entries"])).hex()}
 
 
 def fault_of(body: Any) -> str:

@@ -40,11 +40,6 @@ class ReadForwarder:
         self._own = Places(OWN_READS)
         self._own_watches = Places(OWN_WATCHES)
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether the other process answers reads now."""
-        return self._channel is not None
-
     async def wait_until_wanted(self) -> None:
         """Return when the first anonymous read has arrived."""
         await self._wanted.wait()

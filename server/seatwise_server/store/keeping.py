@@ -122,15 +122,6 @@ class DealSets:
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
 
-    async def end_match(self, name: str, number: int, match: str, state: MatchState) -> bool:
-        """Notes that a match is FINISHED or VOIDED; returns whether the set is over. Repeatable.
-
-        Call it after `Journal.retire_match`. Returns False if there is no such set. A match that has lost its number to
-        another match does not count.
-        """
-        [answer] = await scripts.run_in_order(self._client, end_call(name, number, match, state))
-        return bool(answer == 1)
-
     async def close_set(self, name: str, keep_s: int) -> bool | None:
         """Close the set, so that no more matches can join; returns whether the set is over, and is removed after `keep_s` seconds.
 

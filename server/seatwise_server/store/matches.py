@@ -340,10 +340,6 @@ class Matches:
         """Whether `ask_abort` was called for the match."""
         return bool(await call(self._client, "HEXISTS", keys.match_meta(match), "abort"))
 
-    async def forget_later(self, match: str, keep_s: int, state: str) -> None:
-        """Schedule the removal of a retired match after `keep_s` seconds. Call it after `Journal.retire_match`, with the same state."""
-        await scripts.run_in_order(self._client, forget_call(match, keep_s, state))
-
     async def get_record(self, match: str) -> bytes | None:
         """Return the record of a match that is over; None while it runs, and after its record has expired."""
         packed = await call(self._client, "GET", keys.match_record(match))

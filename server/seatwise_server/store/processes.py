@@ -114,12 +114,6 @@ class Processes:
             if facts[0] is not None
         }
 
-    async def forget_process(self, process: str) -> None:
-        """Remove a dead process and its orders; nothing happens if it is unknown."""
-        gone = (keys.process_beat(process), keys.process_orders(process))
-        commands = [("ZREM", keys.PROCESS_INDEX, process), *(("UNLINK", name) for name in gone)]
-        await call_many(self._client, commands)
-
     async def send_order(self, process: str, order: bytes) -> str:
         """Send an order to a process and return the order's id; a dead process never reads it."""
         key = keys.process_orders(process)

@@ -273,15 +273,6 @@ class Attendances:
         args = (attend_id, "1" if by_itself else "", LATE_MS)
         return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
 
-    async def get_attendance(self, bot: str) -> Attendance | None:
-        """Return the bot's attendance; None if it is absent."""
-        fields = ("lobby", "attend_id", "max_matches", "queues")
-        lobby, attend_id, most, queues = await call(self._client, "HMGET", keys.bot_attendance(bot), *fields)
-        if lobby is None:
-            return None
-        named = tuple(name for name in queues.decode().split("\n") if name)
-        return Attendance(lobby.decode(), attend_id.decode(), int(most), named)
-
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
         """Return how many milliseconds ago a lobby last renewed the attendance of each of these bots, without
         absent ones.

@@ -130,14 +130,6 @@ class Seats:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def reserve_seat(self, bot: str, match: str, seat: int) -> Reservation:
-        """Reserve the seat for the bot, within the number of matches that it attends for now.
-
-        Each seat counts as a match.
-        """
-        [answer] = await self.reserve_all(match, [(bot, seat)])
-        return answer
-
     async def reserve_all(
         self,
         match: str,
@@ -159,11 +151,6 @@ class Seats:
             raise ProposalExpired(match)
         return found
 
-    async def release_seat(self, bot: str, match: str, seat: int) -> bool:
-        """Free the seat and withdraws its offer; returns False if the bot did not hold it."""
-        [[answer, _]] = await scripts.run_in_order(self._client, _release_call(bot, match, seat))
-        return bool(answer)
-
     async def release_all(self, match: str, bots: Sequence[str], until_ms: int | None = None) -> None:
         """Free every seat of a match that comes to nothing; `bots` is in the order of the seats. Withdraws the offers, and
         does not count the match for the owners of the bots any more.
@@ -181,10 +168,6 @@ class Seats:
         answer = await call(self._client, "SMEMBERS", keys.bot_seats(bot))
         return sorted(seat_of(name.decode()) for name in answer)
 
-    async def count_seats(self, bot: str) -> int:
-        """Return the number of seats that the bot holds."""
-        return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
-
     async def free_places(self, bots: Sequence[str], queue: str = "") -> list[int]:
         """Return how many more seats each bot may take; 0 if it is not present, or may not be seated from the queue."""
         calls = [_room_call(bot, queue) for bot in bots]
@@ -197,19 +180,11 @@ class Seats:
         answers = await scripts.run_script_many(self._client, "seat_room", calls)
         return [QueueRoom(max(0, answer), answer == _BOT_ABSENT, answer == _BOT_OFF) for answer in answers]
 
-    async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
-        """Offer the seat and notifies all lobbies on `keys.OFFERS_CHANNEL`.
-
-        Return False if there is an offer of a higher epoch, or if the bot does not hold the seat (any more).
-        """
-        named, args = _offer_call(bot, match, seat, epoch, offer)
-        return bool(await scripts.run_script(self._client, "offer_put", named, *args))
-
     async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
         """Offer every seat of the match, like `put_offer`; `offers` has each seat's bot and offer, in the
         order of the seats.
         """
-        calls = [_offer_call(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
+        calls = [offer_call(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
         await scripts.run_script_many(self._client, "offer_put", calls)
 
     async def open_offers(self, bot: str) -> list[SeatOffer]:
@@ -265,7 +240,7 @@ def _deadline_args(until_ms: int | None) -> tuple[int, ...]:
     return () if until_ms is None else (until_ms,)
 
 
-def _offer_call(
+def offer_call(
     bot: str, match: str, seat: int, epoch: int, offer: bytes
 ) -> tuple[list[str], tuple[Argument, ...]]:
     return _keys_of("offer_put", bot), (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
@@ -362,15 +337,6 @@ class NoShows:
         ]
         answers = await call_many(self._client, commands)
         return [_knew(held, bool(attends)) for held, attends in zip(answers[::2], answers[1::2], strict=True)]
-
-    async def note_taken(self, bot: str, match: str, seat: int) -> bool:
-        """Notes that the bot has sat down; returns False if that is noted already, or the seat is not one of a
-        queue.
-
-        If the bot may be seated again because of it, all lobbies are notified on `keys.OFFERS_CHANNEL`.
-        """
-        [is_noted] = await self.note_all_taken([(bot, SeatOf(match, seat))])
-        return is_noted
 
     async def note_all_taken(self, seats: Sequence[tuple[str, SeatOf]]) -> list[bool]:
         """Notes that each bot has sat down in its seat, like `note_taken`, in one message."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 
+from harness.ladder import recompute_ratings
 from redis.asyncio import Redis
 
 from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.ladder.bot_form import rate_log
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import pytest
 import pytest_asyncio
+from harness.ladder import recompute_ratings
 
 from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.bot_form import rated_results
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness.store_calls import get_attendance, put_offer, reserve_seat
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.lobby.attendance import AttendanceStream
@@ -157,7 +158,7 @@ async def test_a_bot_whose_attendance_is_not_written_yet_is_not_told_that_it_is_
     slow.may_go_on.set()
     await arriving
     assert told(attendance) == ["welcome"]
-    found = await store.attendances.get_attendance(BOT)
+    found = await get_attendance(store, BOT)
     assert found
     assert found.attend_id == attendance.attend_id
     await present.__aexit__(None, None, None)
@@ -178,28 +179,28 @@ async def test_a_bot_that_drains_hears_of_seats_that_are_reserved_and_not_offere
     lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
     attendance = AttendanceStream(BOT, (), 2)
     async with lobby.attend_lobby(attendance):
-        await store.seats.reserve_seat(BOT, "matches/m", 0)
+        await reserve_seat(store, BOT, "matches/m", 0)
         await lobby.set_limit(attendance, 0)
         assert pending_seats(attendance) == [0, 1]
         await lobby._beat_once()
         assert pending_seats(attendance) == []
-        await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
+        await put_offer(store, BOT, "matches/m", 0, 1, STANDS.offer)
         await lobby._beat_once()
         assert pending_seats(attendance) == [0]
         await lobby._beat_once()
         assert pending_seats(attendance) == []
-        await store.seats.release_seat(BOT, "matches/m", 0)
+        await store.seats.release_all("matches/m", [BOT])
 
 
 async def test_a_bot_that_arrives_to_drain_hears_of_its_open_seats_first(store: Store) -> None:
     lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
     async with lobby.attend_lobby(AttendanceStream(BOT, (), 1)):
-        await store.seats.reserve_seat(BOT, "matches/m", 0)
-        await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
+        await reserve_seat(store, BOT, "matches/m", 0)
+        await put_offer(store, BOT, "matches/m", 0, 1, STANDS.offer)
     attendance = AttendanceStream(BOT, (), 0)
     async with lobby.attend_lobby(attendance):
         assert pending_seats(attendance) == [1, 0]
-        await store.seats.release_seat(BOT, "matches/m", 0)
+        await store.seats.release_all("matches/m", [BOT])
 
 
 def pending_seats(attendance: AttendanceStream) -> list[int]:
@@ -273,7 +274,7 @@ async def test_offers_that_are_told_on_arrival_are_noted_soon(store: Store) -> N
         BOT, Presence("gone", "older", 9, (QUEUE,), 0), ATTENDANCE_LEASE_MS
     )
     await store.seats.reserve_all("matches/m", [(BOT, 0)], queued={BOT})
-    await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
+    await put_offer(store, BOT, "matches/m", 0, 1, STANDS.offer)
     lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
     attendance = AttendanceStream(BOT, (QUEUE,), 1)
     written = asyncio.Event()

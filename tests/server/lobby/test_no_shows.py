@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from harness import SOON_S, Attending, Chair, House, Wire, house_in, refusal_of, until
 from harness.ladder import Player
+from harness.store_calls import put_offer
 from harness.terminal import ctl
 from matches.one_match import Desk
 
@@ -312,7 +313,7 @@ async def seated(store: Store, it: Desk, meta: dict[str, Any]) -> int:
     for seat, bot in enumerate(it.setup.bots):
         await store.attendances.write_attendance(bot, Attendance("lobby", bot, 1, (QUEUE,)), 60_000)
         await store.seats.reserve_all(it.setup.match, [(bot, seat)], queued=it.setup.bots)
-        await store.seats.put_offer(bot, it.setup.match, seat, 1, b"offer")
+        await put_offer(store, bot, it.setup.match, seat, 1, b"offer")
         await store.no_shows.note_told(bot, [SeatOf(it.setup.match, seat)])
     return await store.journal.claim_match(it.setup.match, "a", 0)
 
@@ -477,7 +478,7 @@ async def test_a_bot_that_does_not_read_is_told_all_the_same(house: House) -> No
 
 async def until_seats(store: Store, bot: str, count: int) -> None:
     """As soon as the bot holds so many; nothing but Redis knows before it is offered one."""
-    while await store.seats.count_seats(bot) != count:  # noqa: ASYNC110
+    while len(await store.seats.held_seats(bot)) != count:  # noqa: ASYNC110
         await asyncio.sleep(0)
 
 

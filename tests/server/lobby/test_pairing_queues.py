@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from harness.free_tables import give_tables
+from harness.store_calls import reserve_seat
 
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import QUEUES, Seating
@@ -31,7 +32,7 @@ async def wait(store: Store, most: int, queue: str = QUEUE) -> None:
 
 
 async def seats(store: Store) -> list[int]:
-    return [await store.seats.count_seats(bot) for bot in BOTS]
+    return [len(await store.seats.held_seats(bot)) for bot in BOTS]
 
 
 async def test_a_bot_that_has_places_left_is_seated_again_before_anything_is_offered(
@@ -77,5 +78,5 @@ async def test_a_bot_that_has_fewer_places_than_seats_is_missing(store: Store, l
     assert await lobby._seating.missing_bot(BOTS) == one
     await wait(store, most=2)
     assert await lobby._seating.missing_bot([one, other, other]) is None
-    await store.seats.reserve_seat(other, "matches/1", 0)
+    await reserve_seat(store, other, "matches/1", 0)
     assert await lobby._seating.missing_bot([one, other, other]) == other

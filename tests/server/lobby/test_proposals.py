@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from harness.free_tables import give_tables
+from harness.store_calls import reserve_seat
 from matches.one_match import Desk
 from redis.asyncio import Redis
 
@@ -211,14 +212,14 @@ async def be(store: Store, where: str) -> None:
         if where == "absent":
             await store.attendances.remove_attendance(bot, bot)
         elif where == "busy":
-            assert (await store.seats.reserve_seat(bot, "matches/another", 0)).holds
+            assert (await reserve_seat(store, bot, "matches/another", 0)).holds
 
 
 async def check_after(store: Store, way: str, where: str) -> None:
     """Nobody is locked, or seated again; those who have a place free wait on."""
     if where == "busy":
         await store.seats.release_all("matches/another", [BOTS[0]])
-        await store.seats.release_seat(BOTS[1], "matches/another", 0)
+        await store.seats.release_all("matches/another", [BOTS[1]])
     await check_nothing_is_left(store, way)
     if way != CREATED:
         waiting = {each.name for each in await store.queues.list_entries(way)}
@@ -272,10 +273,10 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
         await lobby_that_stops(store, "jobs", "push_new_job", kill)._run_pass()
-    assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
+    assert [len(await store.seats.held_seats(bot)) for bot in BOTS] == [1, 1]
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
-    assert [await store.seats.count_seats(bot) for bot in BOTS] == [0, 0]
+    assert [len(await store.seats.held_seats(bot)) for bot in BOTS] == [0, 0]
     assert (await store.jobs.count_unfinished(), await store.queues.unfinished_proposals(way)) == (0, [])
     if way == CREATED:
         assert await store.queues.count_waiting(CREATED) == 1, "it waits for its bots as before"
@@ -293,7 +294,7 @@ def lobby_with_a_table(store: Store) -> Pairing:
 
 async def check_they_wait_as_before(store: Store, way: str) -> None:
     """Without a seat, at their places in the queue, and no match is left but the one that has the table."""
-    assert [await store.seats.count_seats(bot) for bot in BOTS] == [0, 0]
+    assert [len(await store.seats.held_seats(bot)) for bot in BOTS] == [0, 0]
     assert await store.queues.unfinished_proposals(way) == []
     assert await count_of_owners(store) == [0, 0]
     assert [job.match for job in await store.jobs.list_page(9)] == ["matches/last"]
@@ -355,7 +356,7 @@ async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir
         await lobby_that_stops(store, "queues", "close_proposal", kill)._run_pass()
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
-    assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
+    assert [len(await store.seats.held_seats(bot)) for bot in BOTS] == [1, 1]
     assert (await store.jobs.count_unfinished(), await store.queues.unfinished_proposals(way)) == (1, [])
 
 

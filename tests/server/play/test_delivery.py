@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from harness.store_calls import put_offer, reserve_seat
 from matches.one_match import Desk
 from matches.set_scenes import desk
 from redis.asyncio import Redis
@@ -73,7 +74,7 @@ async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[b
     )
     for seat, bot in enumerate(it.setup.bots):
         await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, ()), 60_000)
-        assert (await store.seats.reserve_seat(bot, it.setup.match, seat)).holds
+        assert (await reserve_seat(store, bot, it.setup.match, seat)).holds
     return (
         it,
         [encode_entry(entry) for entry in it.journal],
@@ -210,7 +211,7 @@ async def unseated(store: Store, competition: str = LADDER) -> tuple[Desk, Match
     bot = it.setup.bots[0]
     await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, (LADDER,)), 60_000)
     await store.seats.reserve_all(it.setup.match, [(bot, 0)])
-    await store.seats.put_offer(bot, it.setup.match, 0, 1, b"offer")
+    await put_offer(store, bot, it.setup.match, 0, 1, b"offer")
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert end.message.void_reason == "TOO_FEW_SAT"
     return it, end, await store.journal.claim_match(it.setup.match, "a", 0)

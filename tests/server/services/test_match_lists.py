@@ -11,7 +11,8 @@ from redis.asyncio import Redis
 from seatwise_referee.ending import MatchState
 from seatwise_server.store import Store, keys
 from seatwise_server.store.errors import BadPageToken
-from seatwise_server.store.matches import MatchFilter, PageCursor
+from seatwise_server.store.matches import MatchFilter, PageCursor, forget_call
+from seatwise_server.store.redis import scripts
 
 KEEP_S = 60
 FIELDS = ("alice", "bob", "carol")
@@ -34,7 +35,7 @@ async def end(store: Store, match: str, state: MatchState, keep_s: int = KEEP_S)
     epoch = await store.journal.claim_match(match, "a", 0)
     await store.matches.set_state(match, epoch, "a", MatchState.RUNNING)
     await store.journal.retire_match(match, epoch, "a", b"record", b"result", state)
-    await store.matches.forget_later(match, keep_s, state)
+    await scripts.run_in_order(store.client, forget_call(match, keep_s, state))
 
 
 async def names(store: Store, size: int = 1000, **wanted: Any) -> list[str]:
@@ -137,7 +138,7 @@ async def test_a_match_is_in_the_set_of_a_state_before_its_meta_says_so(
         "nothing has told the list that it is over"
     )
     assert await names(store, state=MatchState.RUNNING) == []
-    await store.matches.forget_later(match, KEEP_S, MatchState.FINISHED)
+    await scripts.run_in_order(store.client, forget_call(match, KEEP_S, MatchState.FINISHED))
     assert not await redis_client.zcard(keys.match_set("state/RUNNING"))
     assert not await redis_client.zcard(keys.match_set("state/OPEN"))
 

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from harness.store_calls import reserve_seat
 from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
@@ -176,7 +177,7 @@ async def test_a_deleted_bot_is_given_no_seat_although_its_lobby_died(store: Sto
     assert await store.seats.free_places([BOT]) == [4]
     await store.bots.delete_bot(BOT)
     assert await store.seats.free_places([BOT]) == [0]
-    assert not (await store.seats.reserve_seat(BOT, "matches/m", 0)).holds
+    assert not (await reserve_seat(store, BOT, "matches/m", 0)).holds
 
 
 async def test_an_unregistered_bot_is_absent(store: Store) -> None:

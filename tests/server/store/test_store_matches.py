@@ -10,6 +10,8 @@ from redis.asyncio import Redis
 from seatwise_referee.ending import MatchState
 from seatwise_server.store import AppendResult, EndedMatch, Store, StoredMatchPage, keys, now_ms
 from seatwise_server.store.errors import BadPageToken
+from seatwise_server.store.matches import forget_call
+from seatwise_server.store.redis import scripts
 
 
 async def pages(store: Store, size: int) -> list[list[str]]:
@@ -39,7 +41,7 @@ async def create_as(store: Store, *matches: str) -> list[str]:
 async def retire(store: Store, match: str, keep_s: int) -> None:
     epoch = await store.journal.claim_match(match, "a", 0)
     await store.journal.retire_match(match, epoch, "a", b"record", b"result", MatchState.FINISHED)
-    await store.matches.forget_later(match, keep_s, MatchState.FINISHED)
+    await scripts.run_in_order(store.client, forget_call(match, keep_s, MatchState.FINISHED))
 
 
 async def test_a_match_is_created_once(store: Store) -> None:

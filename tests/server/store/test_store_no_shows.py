@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from harness.store_calls import put_offer, reserve_seat
 from redis.asyncio import Redis
 
 from seatwise_server.store import (
@@ -41,15 +42,15 @@ async def reserve(store: Store, bot: str, number: int) -> Reservation:
 async def offer(store: Store, bot: str, number: int) -> None:
     """A seat of the queue is offered, and the bot has it."""
     assert (await reserve(store, bot, number)).holds
-    assert await store.seats.put_offer(bot, f"matches/{number}", 0, 1, b"offer")
+    assert await put_offer(store, bot, f"matches/{number}", 0, 1, b"offer")
 
 
 async def take(store: Store, bot: str, *numbers: int) -> None:
     """The bot is offered these seats, and sits down in them, and the matches end."""
     for number in numbers:
         await offer(store, bot, number)
-        assert await store.no_shows.note_taken(bot, f"matches/{number}", 0)
-        await store.seats.release_seat(bot, f"matches/{number}", 0)
+        assert await store.no_shows.note_all_taken([(bot, SeatOf(f"matches/{number}", 0))]) == [True]
+        await store.seats.release_all(f"matches/{number}", [bot])
 
 
 async def tell(store: Store, bot: str, number: int) -> int:
@@ -60,7 +61,7 @@ async def note(store: Store, bot: str, number: int, *, counts: bool = True) -> N
     """The set-up is over, and the bot did not sit down; then the match is over too."""
     match = f"matches/{number}"
     [noted] = await store.no_shows.note_no_shows(match, [(bot, 0)], counts=counts)
-    await store.seats.release_seat(bot, match, 0)
+    await store.seats.release_all(match, [bot])
     return noted
 
 
@@ -86,7 +87,7 @@ async def test_a_new_bot_may_have_one_untaken_seat_and_one_more_for_each_that_it
     await offer(store, bot, 1)
     assert await room(store, bot) == 0
     assert await reserve(store, bot, 2) is Reservation.BARRED
-    assert await store.no_shows.note_taken(bot, "matches/1", 0)
+    assert await store.no_shows.note_all_taken([(bot, SeatOf("matches/1", 0))]) == [True]
     assert await room(store, bot) == 2
     assert await reserve(store, bot, 2) is Reservation.RESERVED
     assert await reserve(store, bot, 3) is Reservation.RESERVED
@@ -114,19 +115,20 @@ async def test_a_bot_that_keeps_others_waiting_may_have_one_seat_again_unless_it
         await store.attendances.remove_attendance(bot, "one", by_itself=True)
         await store.attendances.write_attendance(bot, Attendance("lobby", "two", 1000, (QUEUE,)), LEASE_MS)
     await asyncio.sleep(0.02)
-    assert await store.no_shows.note_taken(bot, "matches/3", 0)
+    assert await store.no_shows.note_all_taken([(bot, SeatOf("matches/3", 0))]) == [True]
     assert await room(store, bot) == (3 if state in ("late", "offered") else 1)
 
 
 async def test_a_seat_that_is_noted_twice_counts_once(store: Store, bot: str) -> None:
     await offer(store, bot, 1)
-    assert [await store.no_shows.note_taken(bot, "matches/1", 0) for _ in range(2)] == [True, False]
+    answers = [await store.no_shows.note_all_taken([(bot, SeatOf("matches/1", 0))]) for _ in range(2)]
+    assert answers == [[True], [False]]
     assert await room(store, bot) == 2
 
 
 async def test_the_end_of_a_match_frees_what_nobody_noted(store: Store, bot: str) -> None:
     await offer(store, bot, 1)
-    await store.seats.release_seat(bot, "matches/1", 0)
+    await store.seats.release_all("matches/1", [bot])
     assert await room(store, bot) == 1
     assert await store.client.call("EXISTS", keys.bot_untaken(bot)) == 0
 
@@ -138,8 +140,8 @@ async def test_ladders_and_matches_by_name_ask_for_no_trial(store: Store) -> Non
     await offer(store, BOT, 1)
     [in_queue, in_ladder] = await store.seats.room_in(BOT, [QUEUE, "ladders/main"])
     assert (in_queue.free, in_queue.is_off, in_ladder.free) == (0, False, 8)
-    assert await store.seats.reserve_seat(BOT, "matches/2", 0) is Reservation.RESERVED
-    assert await store.no_shows.note_taken(BOT, "matches/2", 0) is False
+    assert await reserve_seat(store, BOT, "matches/2", 0) is Reservation.RESERVED
+    assert await store.no_shows.note_all_taken([(BOT, SeatOf("matches/2", 0))]) == [False]
     assert [await note(store, BOT, 2)] == [NoShow.NONE]
 
 
@@ -150,9 +152,13 @@ async def test_lobbies_hear_of_a_seat_that_is_taken_where_it_lets_the_bot_have_a
         await notices.subscribe(keys.OFFERS_CHANNEL)
         await notices.get_message(timeout=1)
         await offer(store, bot, 1)
-        assert await store.no_shows.note_taken(bot, "matches/1", 0)  # it had no place left
+        assert await store.no_shows.note_all_taken([(bot, SeatOf("matches/1", 0))]) == [
+            True
+        ]  # it had no place left
         await offer(store, bot, 2)
-        assert await store.no_shows.note_taken(bot, "matches/2", 0)  # it had one left
+        assert await store.no_shows.note_all_taken([(bot, SeatOf("matches/2", 0))]) == [
+            True
+        ]  # it had one left
         await offer(store, bot, 3)
         assert await note(store, bot, 3) is NoShow.EXCUSED
         heard = [await notices.get_message(timeout=0.2) for _ in range(7)]
@@ -186,7 +192,7 @@ async def test_a_no_show_puts_a_bot_on_trial_and_the_third_takes_it_off(store: S
     )
     assert await room(store, bot) == 0
     assert await reserve(store, bot, 7) is Reservation.BARRED
-    assert await store.seats.reserve_seat(bot, "matches/8", 0) is Reservation.RESERVED  # by name
+    assert await reserve_seat(store, bot, "matches/8", 0) is Reservation.RESERVED  # by name
 
 
 async def test_a_new_stream_of_the_bot_changes_nothing(store: Store, bot: str) -> None:
@@ -242,7 +248,7 @@ async def test_a_bot_that_was_told_late_is_excused(
 async def test_a_seat_that_is_not_offered_yet_cannot_be_told(store: Store, bot: str) -> None:
     await reserve(store, bot, 1)
     assert await tell(store, bot, 1) == 0
-    await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
+    await put_offer(store, bot, "matches/1", 0, 1, b"offer")
     assert await tell(store, bot, 1) == 1
 
 
@@ -252,7 +258,7 @@ async def test_a_second_offer_of_a_seat_does_not_make_the_first_a_late_one(
     monkeypatch.setattr(seats, "LATE_MS", 5)
     await offer(store, bot, 1)
     await asyncio.sleep(0.02)
-    await store.seats.put_offer(bot, "matches/1", 0, 2, b"offer")
+    await put_offer(store, bot, "matches/1", 0, 2, b"offer")
     assert await tell(store, bot, 1) == 0
 
 
@@ -273,9 +279,9 @@ async def test_a_bot_that_leaves_with_a_seat_in_its_hand_is_held_to_it(
 ) -> None:
     await reserve(store, bot, 1)
     if is_offered:
-        await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
+        await put_offer(store, bot, "matches/1", 0, 1, b"offer")
     assert await store.attendances.remove_attendance(bot, "one", by_itself=by_itself)
-    await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
+    await put_offer(store, bot, "matches/1", 0, 1, b"offer")
     news = await store.no_shows.seat_news("matches/1", [(bot, 0), ("bots/x/versions/1", 1)])
     assert news == [SeatNews.LEFT if by_itself else SeatNews.UNTOLD, None]
     assert await note(store, bot, 1) is noted
@@ -298,7 +304,7 @@ async def test_a_seat_that_no_queue_gave_is_noted_and_takes_no_place_in_queues(
         return await store.no_shows.seat_news("matches/9", [(bot, 0)])
 
     await store.seats.reserve_all("matches/9", [(bot, 0)])
-    await store.seats.put_offer(bot, "matches/9", 0, 1, b"offer")
+    await put_offer(store, bot, "matches/9", 0, 1, b"offer")
     assert await news() == [SeatNews.UNTOLD]
     assert await tell(store, bot, 9) == 1
     assert await news() == [SeatNews.TOLD]
@@ -306,7 +312,7 @@ async def test_a_seat_that_no_queue_gave_is_noted_and_takes_no_place_in_queues(
     await store.attendances.remove_attendance(bot, "one", by_itself=True)
     assert await news() == [SeatNews.LEFT]
     assert await store.client.call("PTTL", keys.bot_other_seats(bot)) > 0
-    await store.seats.release_seat(bot, "matches/9", 0)
+    await store.seats.release_all("matches/9", [bot])
     assert await news() == [None]
 
 

@@ -225,7 +225,7 @@ async def test_notices_are_heard_whichever_node_they_are_told(client: RedisClien
     bots = [f"bots/b{number}/versions/1" for number in range(9)]
     for _ in range(100):
         for bot in bots:
-            await store.seats.release_seat(bot, "matches/1", 0)
+            await store.seats.release_all("matches/1", [bot])
         if {text.split(" ")[0] for text in heard} == set(bots):
             break
     assert {text.split(" ")[0] for text in heard} == set(bots)

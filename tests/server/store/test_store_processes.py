@@ -39,15 +39,6 @@ async def test_a_handover_is_heard(store: Store) -> None:
     assert not (await store.processes.read_heartbeats())["a"].has_left
 
 
-async def test_a_forgotten_process_leaves_nothing(store: Store, redis_client: Redis) -> None:
-    await store.processes.write_heartbeat("a", "host:1")
-    await store.processes.send_order("a", b"abort matches/1")
-    for _ in range(2):
-        await store.processes.forget_process("a")
-    assert await redis_client.dbsize() == 0
-    assert await store.processes.read_heartbeats() == {}
-
-
 async def test_everything_about_a_process_expires(store: Store, redis_client: Redis) -> None:
     await store.processes.write_heartbeat("a", "host:1")
     await store.processes.send_order("a", b"abort matches/1")

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from harness.store_calls import get_attendance, put_offer, reserve_seat
 from redis.asyncio import Redis
 
 from seatwise_server.store import Attendance, Reservation, SeatOf, SeatOffer, Store, keys
@@ -28,13 +29,13 @@ async def attend(store: Store, most: int = 4) -> None:
 
 
 async def test_a_bot_is_present_until_it_leaves(store: Store) -> None:
-    assert await store.attendances.get_attendance(BOT) is None
+    assert await get_attendance(store, BOT) is None
     await attend(store)
-    assert await store.attendances.get_attendance(BOT) == attendance()
+    assert await get_attendance(store, BOT) == attendance()
     assert await store.attendances.present_bots([BOT, "bots/x/versions/1"]) == {BOT}
     assert await store.attendances.remove_attendance(BOT, "first")
     assert not await store.attendances.remove_attendance(BOT, "first")
-    assert await store.attendances.get_attendance(BOT) is None
+    assert await get_attendance(store, BOT) is None
     assert await store.attendances.present_bots([]) == set()
 
 
@@ -42,7 +43,7 @@ async def test_a_presence_ends_with_its_lease(store: Store) -> None:
     await store.attendances.write_attendance(BOT, attendance(), 30)
     assert await store.attendances.renew_attendance(BOT, attendance(), 60)
     await asyncio.sleep(0.1)
-    assert await store.attendances.get_attendance(BOT) is None
+    assert await get_attendance(store, BOT) is None
 
 
 async def test_a_newer_attendance_replaces_the_older(store: Store, redis_client: Redis) -> None:
@@ -55,19 +56,19 @@ async def test_a_newer_attendance_replaces_the_older(store: Store, redis_client:
     assert [it["data"] for it in heard if it] == [f"{BOT} first".encode(), f"{BOT} second".encode()]
     assert not await store.attendances.renew_attendance(BOT, attendance(), LEASE_MS)
     assert not await store.attendances.remove_attendance(BOT, "first")
-    assert await store.attendances.get_attendance(BOT) == attendance("second")
+    assert await get_attendance(store, BOT) == attendance("second")
 
 
 async def test_a_bot_changes_what_it_takes(store: Store) -> None:
     await attend(store)
     assert await store.attendances.write_attendance(BOT, attendance(most=0), LEASE_MS)
-    assert await store.attendances.get_attendance(BOT) == attendance(most=0)
-    assert await store.seats.reserve_seat(BOT, "matches/1", 0) is Reservation.FULL
+    assert await get_attendance(store, BOT) == attendance(most=0)
+    assert await reserve_seat(store, BOT, "matches/1", 0) is Reservation.FULL
 
 
 async def test_seats_stay_within_the_limit_however_many_ask_at_once(store: Store) -> None:
     await attend(store, most=5)
-    asked = (store.seats.reserve_seat(BOT, f"matches/{number}", 0) for number in range(40))
+    asked = (reserve_seat(store, BOT, f"matches/{number}", 0) for number in range(40))
     answers = Counter(await asyncio.gather(*asked))
     assert answers == {Reservation.RESERVED: 5, Reservation.FULL: 35}
     assert len(await store.seats.held_seats(BOT)) == 5
@@ -76,29 +77,30 @@ async def test_seats_stay_within_the_limit_however_many_ask_at_once(store: Store
 async def test_asking_twice_for_a_seat_counts_once(store: Store) -> None:
     await attend(store, most=2)
     answers = [
-        await store.seats.reserve_seat(BOT, match, 1)
+        await reserve_seat(store, BOT, match, 1)
         for match in ("matches/1", "matches/1", "matches/2", "matches/3")
     ]
     assert answers == [Reservation.RESERVED, Reservation.ALREADY, Reservation.RESERVED, Reservation.FULL]
     assert [it.holds for it in answers] == [True, True, True, False]
-    assert await store.seats.reserve_seat(BOT, "matches/1", 1) is Reservation.ALREADY  # also when full
+    assert await reserve_seat(store, BOT, "matches/1", 1) is Reservation.ALREADY  # also when full
     assert await store.seats.held_seats(BOT) == [SeatOf("matches/1", 1), SeatOf("matches/2", 1)]
 
 
 async def test_releasing_twice_frees_once(store: Store) -> None:
     await attend(store, most=1)
-    await store.seats.reserve_seat(BOT, "matches/1", 0)
-    assert [await store.seats.release_seat(BOT, "matches/1", 0) for _ in range(2)] == [True, False]
-    assert await store.seats.reserve_seat(BOT, "matches/2", 0) is Reservation.RESERVED
-    assert await store.seats.reserve_seat(BOT, "matches/3", 0) is Reservation.FULL
+    await reserve_seat(store, BOT, "matches/1", 0)
+    for _ in range(2):
+        await store.seats.release_all("matches/1", [BOT])
+    assert await reserve_seat(store, BOT, "matches/2", 0) is Reservation.RESERVED
+    assert await reserve_seat(store, BOT, "matches/3", 0) is Reservation.FULL
 
 
 async def test_an_absent_bot_gets_no_seat_and_keeps_those_it_has(store: Store) -> None:
-    assert await store.seats.reserve_seat(BOT, "matches/1", 0) is Reservation.ABSENT
+    assert await reserve_seat(store, BOT, "matches/1", 0) is Reservation.ABSENT
     await attend(store)
-    await store.seats.reserve_seat(BOT, "matches/1", 0)
+    await reserve_seat(store, BOT, "matches/1", 0)
     await store.attendances.remove_attendance(BOT, "first")
-    assert await store.seats.reserve_seat(BOT, "matches/1", 0) is Reservation.ALREADY
+    assert await reserve_seat(store, BOT, "matches/1", 0) is Reservation.ALREADY
     assert await store.seats.held_seats(BOT) == [SeatOf("matches/1", 0)]
 
 
@@ -106,7 +108,7 @@ async def test_the_room_that_a_bot_has_is_for_what_it_attends_for(store: Store) 
     bots = [BOT, "bots/absent/versions/1"]
     assert await store.seats.free_places(bots) == [0, 0]
     await attend(store, most=3)
-    await store.seats.reserve_seat(BOT, "matches/1", 0)
+    await reserve_seat(store, BOT, "matches/1", 0)
     for queue, free in (("", 2), ("ladders/main", 2), ("casual", 1)):  # a new bot is on trial in queues
         assert await store.seats.free_places(bots, queue) == [free, 0]
     for queue in ("casual-2", "cas"):
@@ -119,12 +121,12 @@ async def test_offers_are_kept_published_and_never_outrun_by_older_ones(
     store: Store, redis_client: Redis
 ) -> None:
     await attend(store)
-    await store.seats.reserve_seat(BOT, "matches/1", 2)
+    await reserve_seat(store, BOT, "matches/1", 2)
     async with redis_client.pubsub(ignore_subscribe_messages=True) as notices:
         await notices.subscribe(keys.OFFERS_CHANNEL)
         await notices.get_message(timeout=1)
         epochs = [
-            await store.seats.put_offer(BOT, "matches/1", 2, epoch, b"offer %d" % epoch)
+            await put_offer(store, BOT, "matches/1", 2, epoch, b"offer %d" % epoch)
             for epoch in (9, 10, 9, 10)
         ]
         heard = await notices.get_message(timeout=1)
@@ -136,30 +138,30 @@ async def test_offers_are_kept_published_and_never_outrun_by_older_ones(
 
 async def test_an_offer_keeps_its_bytes(store: Store) -> None:
     await attend(store)
-    await store.seats.reserve_seat(BOT, "matches/1", 0)
+    await reserve_seat(store, BOT, "matches/1", 0)
     offer = bytes(range(256)) + b" 7 "
-    await store.seats.put_offer(BOT, "matches/1", 0, 1, offer)
+    await put_offer(store, BOT, "matches/1", 0, 1, offer)
     assert [it.offer for it in await store.seats.open_offers(BOT)] == [offer]
 
 
 async def test_an_offer_goes_with_its_seat_and_does_not_come_back(store: Store) -> None:
     await attend(store)
-    await store.seats.reserve_seat(BOT, "matches/1", 0)
-    await store.seats.put_offer(BOT, "matches/1", 0, 1, b"offer")
-    await store.seats.release_seat(BOT, "matches/1", 0)
-    assert not await store.seats.put_offer(BOT, "matches/1", 0, 2, b"late")
+    await reserve_seat(store, BOT, "matches/1", 0)
+    await put_offer(store, BOT, "matches/1", 0, 1, b"offer")
+    await store.seats.release_all("matches/1", [BOT])
+    assert not await put_offer(store, BOT, "matches/1", 0, 2, b"late")
     assert await store.seats.open_offers(BOT) == []
 
 
 async def test_lobbies_hear_whose_offers_change(store: Store, redis_client: Redis) -> None:
     await attend(store)
-    await store.seats.reserve_seat(BOT, "matches/1", 0)
+    await reserve_seat(store, BOT, "matches/1", 0)
     hearing = lobby_notices(store.client)
     first = asyncio.ensure_future(anext(hearing))
     while await redis_client.pubsub_numsub(keys.OFFERS_CHANNEL) == [(keys.OFFERS_CHANNEL.encode(), 0)]:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
-    await store.seats.put_offer(BOT, "matches/1", 0, 1, b"offer")
-    await store.seats.release_seat(BOT, "matches/1", 0)
+    await put_offer(store, BOT, "matches/1", 0, 1, b"offer")
+    await store.seats.release_all("matches/1", [BOT])
     assert [await first, await anext(hearing)] == [LobbyNotice(BOT, seat=SeatOf("matches/1", 0))] * 2
     await hearing.aclose()
 
@@ -168,7 +170,7 @@ async def test_all_seats_of_a_match_are_offered_and_freed_at_once(store: Store, 
     bots = [BOT, "bots/other/versions/1"]
     for seat, bot in enumerate(bots):
         await store.attendances.write_attendance(bot, attendance(), LEASE_MS)
-        await store.seats.reserve_seat(bot, "matches/1", seat)
+        await reserve_seat(store, bot, "matches/1", seat)
     await redis_client.script_flush()  # as after a restart of Redis
     await store.seats.put_offers("matches/1", 1, [(bot, bot.encode()) for bot in bots])
     assert [await store.seats.open_offers(bot) for bot in bots] == [
@@ -185,7 +187,7 @@ async def test_an_attendance_that_was_replaced_is_not_kept(store: Store) -> None
     assert await store.attendances.renew_attendance(BOT, older, LEASE_MS)
     assert await store.attendances.write_attendance(BOT, newer, LEASE_MS)
     assert not await store.attendances.renew_attendance(BOT, older, LEASE_MS)
-    assert await store.attendances.get_attendance(BOT) == newer
+    assert await get_attendance(store, BOT) == newer
 
 
 async def test_a_late_write_of_an_older_stream_replaces_no_newer_one(store: Store) -> None:

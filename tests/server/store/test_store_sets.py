@@ -8,6 +8,8 @@ import pytest
 
 from seatwise_server.store import SetOfDeals, Store
 from seatwise_server.store.errors import SetRefused
+from seatwise_server.store.keeping import end_call
+from seatwise_server.store.redis import scripts
 
 NAME = "sets/one"
 SEED = bytes(range(32))
@@ -20,7 +22,8 @@ async def join(
 
 
 async def end(store: Store, number: int, match: str, state: str = "FINISHED") -> bool:
-    return await store.sets.end_match(NAME, number, match, state)
+    [answer] = await scripts.run_in_order(store.client, end_call(NAME, number, match, state))
+    return bool(answer == 1)
 
 
 async def refused(store: Store, *args: Any, **more: Any) -> tuple[str, str]:
@@ -94,4 +97,3 @@ async def test_a_set_that_nobody_knows_is_not_over(store: Store) -> None:
     assert not await store.sets.is_over("sets/none")
     assert await store.sets.get_set("sets/none") is None
     assert await store.sets.close_set("sets/none", 60) is None
-    assert not await store.sets.end_match("sets/none", 1, "matches/a", "FINISHED")

@@ -14,7 +14,7 @@ intervals.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -104,14 +104,6 @@ class OpenskillRatings:
     def from_json(cls, snapshot: Mapping[str, Any]) -> OpenskillRatings:
         """Return the ratings of a snapshot."""
         return cls({bot: Rating(*values) for bot, values in snapshot["rated"].items()}, snapshot["seq"])
-
-
-def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
-    """Compute the ratings from a whole log. They equal, to the last digit, those that were updated while it grew."""
-    ratings = OpenskillRatings()
-    for result in results:
-        ratings.apply_result(result)
-    return ratings
 
 
 @cache

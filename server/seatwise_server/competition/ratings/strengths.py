@@ -16,7 +16,7 @@ from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector
 from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
-from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons, probability_ahead
+from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons
 
 ELO_SCALE = 400 / math.log(10)
 """Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
@@ -122,13 +122,6 @@ class StrengthFit:
         """Return how many standard errors of this size an interval reaches to each side, so that it holds at every look."""
         wider = self._half_width_errors / normal_quantile((1 + CONFIDENCE) / 2)
         return wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
-
-    def interval_ahead(self, one: str, other: str) -> StrengthInterval:
-        """Return the probability that the first bot finishes ahead at a table where both sit, with its interval. A tie is half."""
-        of = self.strength_difference(one, other)
-        return StrengthInterval(
-            *(probability_ahead(value / ELO_SCALE) for value in (of.value, of.low, of.high))
-        )
 
     def indistinct_bots(self, bot: str, *, at_every_look: bool = False) -> tuple[str, ...]:
         """Return the bots whose difference to this one has an interval that contains 0, the strongest first.
