@@ -135,7 +135,10 @@ class ModelSeat:
         if self._offer is not None:
             told |= {"match": self._offer.match, "seat": self._offer.seat, "players": list(self._offer.bots)}
         if self._last_view is not None:
-            told |= {"view_text": repr(self._last_view), "view": self._view_structure()}
+            told |= {
+                "view_text": repr(self._last_view),
+                "view": view_to_json(self._kit.load_codec(), self._last_view),
+            }
         if self._question is not None:
             told |= {"legal_moves": self.list_legal_moves(), "time_left_ms": self._question.time_left_ms}
         if self._result is not None:
@@ -218,10 +221,6 @@ class ModelSeat:
         is_told = self._missed and not self._error  # a link that ends takes the open question with it
         missed = f" The time ran out {self._missed} times, so the referee played for you." if is_told else ""
         return _ADVICE[self.state].format(error=self._error) + missed
-
-    def _view_structure(self) -> dict[str, Any]:
-        """Return the view as in the API."""
-        return view_to_json(self._kit.load_codec(), self._last_view)
 
 
 _ADVICE = {

@@ -177,7 +177,10 @@ class _GameChecks:
     def _note_secrets(self, state: HostedState) -> None:
         """Note whether a seat is shown anything alone, and whether drawing it again changes what any other seat sees."""
         if not self._hides_anything:
-            first, *others = (_without_number(view.text, view.seat) for view in state.views[:-1])
+            first, *others = (
+                {name: value for name, value in json.loads(view.text).items() if value != view.seat}
+                for view in state.views[:-1]
+            )
             self._hides_anything = any(each != first for each in others)
         if self._game.can_resample() and not self._has_resampled:
             self._has_resampled = self._rules.is_changed_by_resampling(state)
@@ -337,11 +340,6 @@ class _TimedRules(HostedRules):
         self._cpu_ns[method] += process_time_ns() - cpu_ns
         self._wall_ns[method] += perf_counter_ns() - wall_ns
         return found
-
-
-def _without_number(text: str, seat: Seat | None) -> dict[str, object]:
-    """Return a view without its entries that only name the seat itself."""
-    return {name: value for name, value in json.loads(text).items() if value != seat}
 
 
 __all__ = ["GameReport", "check_game"]

@@ -84,11 +84,6 @@ def choose_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
     return (*chosen, *(each for each in DEFAULT_HOUSE if each.game not in named))
 
 
-def list_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
-    """Return all house bots that run: the chosen ones, and the default ones, which guests play against."""
-    return tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
-
-
 def _check_name(name: str, known: Mapping[str, HouseBot]) -> None:
     if name not in known:
         raise ValueError(f"--house-bot {name}: no such house bot; there are {', '.join(known)}")
@@ -138,7 +133,11 @@ async def run_house_bots(store: Store, link: HouseLink, process: str, names: Seq
         while True:
             holds = await _holds_lease(store, process)
             if holds and running is None:
-                running = asyncio.create_task(_keep_all_running(store, link, list_house(names)))
+                running = asyncio.create_task(
+                    _keep_all_running(
+                        store, link, tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
+                    )
+                )
             elif holds is False and running:
                 await _cancel_task(running)
                 running = None

@@ -246,10 +246,6 @@ class LobbyRole:
         return {"bots_present": len(self.lobby)}
 
 
-def _read_rates(config: Config) -> ReadRates:
-    return ReadRates(config.reads_per_second, config.anonymous_reads_per_second)
-
-
 def _owner_limits(config: Config) -> OwnerLimits:
     return OwnerLimits(config.owner_matches_at_once, config.owner_matches_a_day, config.owner_watches)
 
@@ -276,7 +272,10 @@ class GatewayRole:
             ALL_HOUSE,
             trail,
             common.config.spectators,
-            ReadBudget(_read_rates(common.config), asyncio.get_running_loop().time),
+            ReadBudget(
+                ReadRates(common.config.reads_per_second, common.config.anonymous_reads_per_second),
+                asyncio.get_running_loop().time,
+            ),
             common.config.registration,
             OwnerRequests(
                 common.store.owners, common.config.owner_requests_per_minute, asyncio.get_running_loop().time

@@ -155,7 +155,9 @@ def _keep_ports(config: Config, facts: Facts) -> Config:
     """Return the configuration with the ports that a process has taken: callers find the next one at the same ports."""
     if not config.roles >= FRONT_ROLES:
         return config
-    port, ws_port, http_port = (_port_in(facts[name]) for name in ("address", "ws_address", "http_address"))
+    port, ws_port, http_port = (
+        int(facts[name].rpartition(":")[2] or 0) for name in ("address", "ws_address", "http_address")
+    )
     http = config.http and replace(config.http, port=http_port, is_port_default=False)
     return replace(
         config,
@@ -164,10 +166,6 @@ def _keep_ports(config: Config, facts: Facts) -> Config:
         is_ws_port_default=False,
         http=http,
     )
-
-
-def _port_in(address: str) -> int:
-    return int(address.rpartition(":")[2] or 0)
 
 
 class Supervisor:

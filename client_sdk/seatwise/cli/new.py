@@ -108,7 +108,11 @@ def _copy_starter(folder: Path, language: str) -> None:
     starters, protos = _find_sources()
     source = starters / language
     wanted = [
-        path for path in source.rglob("*") if path.is_file() and not _is_built(path.relative_to(source))
+        path
+        for path in source.rglob("*")
+        if path.is_file()
+        and path.relative_to(source).parts[0]
+        not in {"gen", "target", "node_modules", "starter", "Cargo.lock"}
     ]
     needs_protos = False
     for path in wanted:
@@ -121,10 +125,6 @@ def _copy_starter(folder: Path, language: str) -> None:
         shutil.copytree(protos / "seatwise", folder / "proto" / "seatwise")
     commands = STARTERS[language]
     _write_makefile(folder, "Makefile.starter", build=commands.build, test=commands.test, run=commands.run)
-
-
-def _is_built(path: Path) -> bool:
-    return path.parts[0] in {"gen", "target", "node_modules", "starter", "Cargo.lock"}
 
 
 def _find_sources() -> tuple[Path, Path]:

@@ -99,16 +99,12 @@ class LobbyLink:
             log.info(
                 "waiting for the lobby to say that it offers no more seats, for at most %.0f s", AWAITED_S
             )
-        while not self._are_offers_over():
+        while not (self._drained.is_set() or asyncio.get_running_loop().time() >= self._drained_at):
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._drained_at):
                     await self._drained.wait()
         if not self._drained.is_set():
             log.warning("left, although the lobby did not say that it offers no more seats")
-
-    def _are_offers_over(self) -> bool:
-        """Whether the lobby has confirmed that no more offers can arrive, or has not done so in time."""
-        return self._drained.is_set() or asyncio.get_running_loop().time() >= self._drained_at
 
     async def keep_attending(self) -> None:
         """Attend until cancelled. Raises only errors that a retry cannot mend."""

@@ -205,7 +205,9 @@ def _show_history(ask: Call, args: Namespace) -> int:
     for each in asking.read_entries(ask, "ListLadderResults", request, "results"):
         if len(found) >= args.count:
             break
-        if not args.bot or any(_is_named(bot, args.bot) for bot in each.bots):
+        if not args.bot or any(
+            (bot == args.bot or bot.startswith(f"bots/{args.bot}/versions/")) for bot in each.bots
+        ):
             found.append(each)
     if args.json:
         for each in found:
@@ -213,10 +215,6 @@ def _show_history(ask: Call, args: Namespace) -> int:
     else:
         show_history(f"{args.ladder}, newest first", found)
     return 0
-
-
-def _is_named(bot: str, name: str) -> bool:
-    return bot == name or bot.startswith(f"bots/{name}/versions/")
 
 
 def _export_results(ask: Call, args: Namespace) -> int:

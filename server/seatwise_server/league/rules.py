@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from seatwise_server.competition.schedules.ab_test import ABTest
@@ -76,11 +75,7 @@ def _usual_rounds(entrants: int) -> int:
 
 def _split_sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:
     challengers = [each.player for each in league.entrants if each.name in league.challengers]
-    return tuple(challengers), _other_players(league.players, challengers)
-
-
-def _other_players(players: Sequence[str], some: Sequence[str]) -> tuple[str, ...]:
-    return tuple(player for player in players if player not in some)
+    return tuple(challengers), tuple(player for player in league.players if player not in challengers)
 
 
 def _make_test(league: League) -> AnytimeTest:

@@ -33,7 +33,7 @@ def standings_of(league: League, so_far: SoFar) -> dict[str, Any]:
     schedule = schedule_of(league)
     table: dict[str, Any] = {
         "league": league.name,
-        "settings": league_digest(league),
+        "settings": League.from_json(league.to_published_json()).digest,
         "matches": len(so_far.results),
         "tie_breaks": list(criteria_of(league)),
         "rows": rows_of(league, schedule, so_far),
@@ -45,11 +45,6 @@ def rows_of(league: League, schedule: Schedule, so_far: SoFar) -> list[Row]:
     """Return the row of each entrant, the best first."""
     names = {each.player: each.name for each in league.entrants}
     return [_published_row(line, names[line.bot]) for line in _rank_rows(league, schedule, so_far)]
-
-
-def league_digest(league: League) -> str:
-    """Return the digest of the settings in their published form."""
-    return League.from_json(league.to_published_json()).digest
 
 
 def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:

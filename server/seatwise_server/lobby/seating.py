@@ -125,18 +125,13 @@ class Capacity:
             beats = await self._store.processes.read_heartbeats()
             self._referees = list_living(list(beats.values()), await now_ms(self._store.client))
             self._until = now + FRESH_S
-        kinds = kinds_beside(kind, self._referees)
+        kinds = ALL_KINDS if any(len(beat.kinds) > 1 for beat in self._referees) else [kind]
         return Tables(count_tables(self._referees, kinds), kinds)
 
 
 def list_living(beats: Sequence[Heartbeat], now_ms: int) -> list[Heartbeat]:
     """Return the heartbeats of referees that live; `now_ms` is the time on Redis's clock."""
     return [beat for beat in beats if not beat.has_left and now_ms - beat.beat_ms < REFEREE_SILENT_MS]
-
-
-def kinds_beside(kind: GameKind, referees: Sequence[Heartbeat]) -> Sequence[GameKind]:
-    """Return the kinds of games whose matches share tables with this kind: all, as soon as one referee plays all."""
-    return ALL_KINDS if any(len(beat.kinds) > 1 for beat in referees) else [kind]
 
 
 def count_tables(referees: Sequence[Heartbeat], kinds: Sequence[GameKind]) -> int:

@@ -119,7 +119,9 @@ class RequestDecoder:
     def __init__(self, route: HttpRoute) -> None:
         self._route = route
         self._new_message = message_factory.GetMessageClass(route.request)
-        self._query_fields = _by_both_names(route.query_fields)
+        self._query_fields = {
+            name: field for field in route.query_fields for name in (field.json_name, field.name)
+        }
 
     def decode_request(self, values: list[str], query: bytes, body: bytes) -> Message:
         """Return the message. `values` are those of the path's variable parts.
@@ -175,11 +177,6 @@ class RequestDecoder:
         if getattr(message, field) not in ("", name):
             raise Refusal("INVALID_ARGUMENT", f"{field} is another in the body than in the path", field=field)
         setattr(message, field, name)
-
-
-def _by_both_names(fields: list[FieldDescriptor]) -> Mapping[str, FieldDescriptor]:
-    """A field may be named as in JSON or as in the proto: pageSize or page_size."""
-    return {name: field for field in fields for name in (field.json_name, field.name)}
 
 
 def _parse_query(query: bytes) -> list[tuple[str, str]]:

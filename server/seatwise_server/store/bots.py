@@ -224,7 +224,7 @@ class Bots:
         shown = named[:page_size]
         answers = await call_many(self._client, [_read_command(bot) for bot in shown]) if shown else []
         found = (_parse_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
-        token = _page_token(shown[-1]) if len(named) > page_size else ""
+        token = base64.urlsafe_b64encode(shown[-1].encode()).decode() if len(named) > page_size else ""
         return BotPage(tuple(it[1] for it in found if it and not it[1].is_deleted), token)
 
 
@@ -249,10 +249,6 @@ def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredB
     return token_hash, RegisteredBot(
         bot, owner.decode(), int(create_ms), is_revoked, is_deleted, int(last_use_ms or 0)
     )
-
-
-def _page_token(bot: str) -> str:
-    return base64.urlsafe_b64encode(bot.encode()).decode()
 
 
 def _parse_page_token(page_token: str) -> str:

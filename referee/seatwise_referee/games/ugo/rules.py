@@ -60,7 +60,7 @@ class Ugo:
         """Return the starter, the hands and the cards set aside of every round, in the order dealt."""
         return [
             _deal_in_clear(number, self._check_seats(seats), seed)
-            for number in range(1, self._rounds_in(options) + 1)
+            for number in range(1, int(self.complete_options(options)["rounds"]) + 1)
         ]
 
     def prompt(self, state: UgoState) -> Prompt | None:
@@ -129,9 +129,6 @@ class Ugo:
         if seats not in self.table_sizes:
             raise BadOptions(f"seats: UGO! is played by 2 to 4, not by {seats}")
         return seats
-
-    def _rounds_in(self, options: Options) -> int:
-        return int(self.complete_options(options)["rounds"])
 
 
 @lru_cache(maxsize=4096)  # all prompts of eight rounds; to make one costs as much as to play a card

@@ -33,7 +33,7 @@ from seatwise_server.competition.schedules.schedule import (
     matches_at_tables,
     unsettled_matches,
 )
-from seatwise_server.competition.schedules.seat_balance import BotsBySeat, Spread, measure_balance
+from seatwise_server.competition.schedules.seat_balance import Spread, measure_balance
 
 # A schedule whose matches are all known from the beginning. Each may be played at any time.
 
@@ -107,17 +107,12 @@ def _draw_tables(plan: RoundRobin) -> list[ScheduledTable]:
     drawn = chance.sample(plan.entrants, len(plan.entrants))
     rounds = _plan_rounds(len(drawn), plan.table_size, plan.rounds)
     named = [tuple(drawn[each] for each in table) for tables in rounds for table in tables]
-    seated = iter(_seat_tables(plan, named, chance))
+    seated = iter(seat_evenly(named, chance, only_relations=plan.duplicate is Duplicate.ROTATION))
     return [
         ScheduledTable(f"r{number}-t{place}", number, next(seated))
         for number, tables in enumerate(rounds, 1)
         for place in range(1, len(tables) + 1)
     ]
-
-
-def _seat_tables(plan: RoundRobin, tables: list[BotsBySeat], chance: Random) -> list[BotsBySeat]:
-    # in a rotation every bot has every seat of its table anyway
-    return seat_evenly(tables, chance, only_relations=plan.duplicate is Duplicate.ROTATION)
 
 
 def _plan_rounds(entrants: int, size: int, wanted: int) -> tuple[DesignRound, ...]:

@@ -95,16 +95,15 @@ class PlayedSeason:
             least[away] = min(part, least.get(away, 1.0))
         return {(bot, away): least[away] / parts.get((away, bot), 1.0) for bot, away in met if away in least}
 
-    def _weigh_match(self, result: LoggedResult, bot: str) -> float:
-        return min(self._weights.get((bot, other), 1.0) for other in result.bots)
-
     def _collect_by_bot(
         self, values_of: Callable[[LoggedResult], Sequence[float]]
     ) -> dict[str, list[Weighted]]:
         found: dict[str, list[Weighted]] = {}
         for result in self.results:
             for bot, value in zip(result.bots, values_of(result), strict=True):
-                found.setdefault(bot, []).append((value, self._weigh_match(result, bot)))
+                found.setdefault(bot, []).append(
+                    (value, min(self._weights.get((bot, other), 1.0) for other in result.bots))
+                )
         return found
 
 

@@ -111,16 +111,12 @@ def correct_by_measures(
         )
         for match in zip(*measures, strict=True)
     ]
-    above = _center_seats(luck)
+    above = subtract_seat_means(luck, [True] * len(luck))
     values = [
         tuple(value - off for value, off in zip(own, less, strict=True))
         for own, less in zip(uncorrected_points(results).values, above, strict=True)
     ]
     return CorrectedPoints(values, shifts_by_deal(results, above, 1.0))
-
-
-def _center_seats(values: SeatValues) -> SeatValues:
-    return subtract_seat_means(values, [True] * len(values))
 
 
 def correct_by_other_tables(

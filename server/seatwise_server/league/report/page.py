@@ -105,7 +105,9 @@ def render_report(
         strengths=_draw_strengths(found, facts),
         crosstable=_crosstable_rows(facts),
         pairs=list_pair_matches(facts),
-        curves=_draw_curves(facts),
+        curves=figures.draw_curves(
+            "Ratings over the season", facts.rating_curves(), "rating: mu - 3 sigma", "matches of the season"
+        ),
         histograms=_draw_histograms(facts),
         extra=extra,
         seats=facts.seat_rows(),
@@ -264,12 +266,6 @@ def _crosstable_rows(facts: Facts) -> list[dict[str, Any]]:
         }
         for row, player in enumerate(facts.order)
     ]
-
-
-def _draw_curves(facts: Facts) -> Markup:
-    return figures.draw_curves(
-        "Ratings over the season", facts.rating_curves(), "rating: mu - 3 sigma", "matches of the season"
-    )
 
 
 def _draw_histograms(facts: Facts) -> list[dict[str, Any]]:

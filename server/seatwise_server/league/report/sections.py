@@ -182,9 +182,9 @@ def _differences_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
         (
             f"{facts.names[one]} less {facts.names[other]}",
             f"{own.value:+.2f}",
-            _format_interval(own),
+            (f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.standard_error) else "one deal: none"),
             str(own.clusters),
-            _format_apart(own),
+            ("yes" if own.low > 0 or own.high < 0 else "no"),
         )
         for place, one in enumerate(facts.order)
         for other in facts.order[place + 1 :]
@@ -371,11 +371,3 @@ def _format_percent(share: float) -> str:
     if share > MOST_CERTAIN:
         return "> 99.9 %"
     return "< 0.1 %" if share < 1 - MOST_CERTAIN else f"{100 * share:.1f} %"
-
-
-def _format_interval(own: Estimate) -> str:
-    return f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.standard_error) else "one deal: none"
-
-
-def _format_apart(own: Estimate) -> str:
-    return "yes" if own.low > 0 or own.high < 0 else "no"
