@@ -6,12 +6,14 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any
 
 from harness.house import House
 from harness.table import QUICK, Chair
 from harness.wire import Attending, Stream, Wire
 from seatwise.v1 import ladder_pb2, ladder_service_pb2, ladder_service_pb2_grpc, time_control_pb2
+from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 
@@ -128,3 +130,19 @@ async def players(house: House, ladder: str, count: int, max_matches: int = 1) -
     finally:
         for each in found:
             await each.stop()
+
+
+async def played_with_a_friend(house: House, name: str, matches: int = 240) -> Rung:
+    """A ladder of five bots with results that nobody played: the second bot loses to the first on purpose."""
+    rung, chance = Rung(house, name), Random(7)
+    await rung.create(2)
+    pairs = list(itertools.permutations([f"bots/b{number}/versions/1" for number in range(5)], 2))
+    for number in range(matches):
+        bots = pairs[number % len(pairs)]
+        points = [chance.randrange(40), chance.randrange(40)]
+        if set(bots) == {"bots/b0/versions/1", "bots/b1/versions/1"}:
+            points = [60, 0] if bots[0].startswith("bots/b0") else [0, 60]
+        ranks = tuple(1 + sum(other > own for other in points) for own in points)
+        result = LoggedResult(0, f"matches/f{number}", bots, tuple(points), ranks, (Ending.COMPLETED,) * 2)
+        await house.server.store.results.append_result(name, result)
+    return rung

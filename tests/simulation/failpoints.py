@@ -35,7 +35,7 @@ from seatwise.v1 import access_service_pb2, ladder_pb2, league_pb2, match_pb2, o
 from seatwise.v1 import ladder_service_pb2 as ladders
 from seatwise.v1 import league_service_pb2 as leagues
 from seatwise.v1 import match_service_pb2 as matches
-from seatwise_server.ladder.strength_worker import StrengthsByBot, strengths_by_bot
+from seatwise_server.ladder.ladder_worker import StrengthsByBot, strengths_by_bot
 from seatwise_server.league.settings import Entrant
 from seatwise_server.store import ResultLogs, keys
 from seatwise_server.store.redis.client import SharedMessages

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.cli.arguments import add_security_arguments, security_of
+from seatwise.cli.arguments import add_security_arguments, parse_time, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import ServerFailedError, UnavailableError, UsageError, from_rpc
@@ -38,6 +38,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--json", action="store_true", help="print one line of JSON for each entry")
     add_security_arguments(parser)
+
+
+def add_span(parser: ArgumentParser, what: str) -> None:
+    """Add --since and --until, for `what`, such as "matches that were created"."""
+    for option, when in (("--since", "then or later"), ("--until", "before then")):
+        parser.add_argument(
+            option, type=parse_time, metavar="TIME",
+            help=f"only {what} {when}: 2026-11-22, 2026-11-22T18:00 (local time), or 30m, 12h or 7d ago",
+        )  # fmt: skip
 
 
 def parse_options(given: Iterable[str]) -> dict[str, str]:

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import json
+import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from seatwise.cli import arguments
 from seatwise.cli.arguments import Command
+from seatwise.errors import NotAllowedError, NotFoundError, ServerFullError, UsageError, WrongStateError
 from seatwise.kits import DEFAULT_GAME
-from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, time_control_pb2
+from seatwise.v1 import (
+    ladder_pb2,
+    ladder_service_pb2_grpc,
+    match_service_pb2,
+    match_service_pb2_grpc,
+    time_control_pb2,
+)
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.ending import Ending
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import asking, table
 from seatwise_server.cli.asking import Call
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.ladder.bot_form import rate_log
+from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS
 
 PAGE_SIZE = 1000
 
@@ -48,7 +62,21 @@ def configure(parser: ArgumentParser) -> None:
         metavar="N",
         help="number of results (default: %(default)s)",
     )
-    _add_verb(verbs, "export", "print all results, oldest first, one line of JSON each", _export_results)
+    _configure_export(
+        _add_verb(
+            verbs,
+            "export",
+            "print all results, oldest first, one line of JSON each; or write records",
+            _export,
+        )
+    )
+    checks = _add_verb(
+        verbs,
+        "checks",
+        f"test in the newest {MOST_CHECKED_RESULTS} results whether bots help each other, and whether seats are equal",
+        _show_checks,
+    )
+    asking.add_span(checks, "results that came")
     back = _add_verb(
         verbs,
         "reinstate",
@@ -90,6 +118,14 @@ def _configure_create(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
     parser.add_argument("--owners-together", action="store_true", help="let bots of one owner meet")
+
+
+def _configure_export(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--records", type=Path, metavar="FILE",
+        help="write the records to this file, one a line; a file that is there is continued",
+    )  # fmt: skip
+    asking.add_span(parser, "results that came")
 
 
 def run(args: Namespace) -> int:
@@ -217,9 +253,89 @@ def _show_history(ask: Call, args: Namespace) -> int:
     return 0
 
 
-def _export_results(ask: Call, args: Namespace) -> int:
-    for result in _list_results(ask, args.ladder):
+def _export(ask: Call, args: Namespace) -> int:
+    results = _list_span(ask, args)
+    if args.records:
+        return _write_records(args, list(results))
+    for result in results:
         print(json.dumps(result.to_json(), sort_keys=True, separators=(",", ":")))
+    return 0
+
+
+def _list_span(ask: Call, args: Namespace) -> Iterator[LoggedResult]:
+    for result in _list_results(ask, args.ladder):
+        at = datetime.fromtimestamp(result.log_ms / 1000, UTC)
+        if (not args.since or at >= args.since) and (not args.until or at < args.until):
+            yield result
+
+
+def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
+    """Append the records that the file does not have yet; return 1 if some cannot be had."""
+    refused: Counter[str] = Counter()
+    stub = match_service_pb2_grpc.MatchServiceStub
+    with _open_records(args.records) as out, asking.open_service(args, stub, as_admin=args.as_admin) as ask:
+        held = _held_matches(out)
+        missing = [result.match for result in results if result.match not in held]
+        with table.show_progress("records", len(missing)) as advance:
+            for match in missing:
+                try:
+                    out.write(_fetch_record(ask, match).encode() + b"\n")
+                except (NotFoundError, WrongStateError, NotAllowedError) as error:
+                    refused[error.reason] += 1
+                advance(1)
+    print(
+        f"{args.records}: {len(missing) - refused.total()} records added, {len(results) - len(missing)} were there"
+    )
+    for reason, count in sorted(refused.items()):
+        print(f"{count} cannot be had ({reason}): they were deleted after --keep-records, or are withheld")
+    return 1 if refused else 0
+
+
+def _open_records(path: Path) -> BinaryIO:
+    try:
+        return path.open("a+b")
+    except OSError as bad:
+        raise UsageError(f"--records {path}: {bad.strerror}") from None
+
+
+def _fetch_record(ask: Call, match: str) -> str:
+    while True:
+        try:
+            return str(ask("GetRecord", match_service_pb2.GetRecordRequest(name=match)).record)
+        except ServerFullError as error:
+            time.sleep(error.retry_after or 1.0)
+
+
+def _held_matches(file: BinaryIO) -> set[str]:
+    """Return the matches whose records the file has, and cut a last line off that is not whole."""
+    found: set[str] = set()
+    file.seek(0)
+    for line in file:
+        if not line.endswith(b"\n"):
+            file.truncate(file.tell() - len(line))
+            break
+        found.add(json.loads(line)["match"])
+    return found
+
+
+def _show_checks(ask: Call, args: Namespace) -> int:
+    results = list(_list_span(ask, args))[-MOST_CHECKED_RESULTS:]
+    found = check_fairness(results)
+    if args.json:
+        print(json.dumps(asdict(found)))
+        return 0
+    for remark in found.list_remarks() or ["No figure is remarkable."]:
+        print(remark)
+    rows = [
+        [shorten_bot(each.taker), shorten_bot(each.giver), f"{each.gain:+.2f}", str(each.matches),
+         f"{each.corrected_p_value:.3f}", each.found_by]
+        for each in found.favours[:MOST_SHOWN_PAIRS]
+    ]  # fmt: skip
+    if rows:
+        table.show_table("The most surprising pairs", FAVOURS, rows)
+    print(
+        f"From {len(results)} results. Chance names something in one of twenty honest ladders at each look. It is no verdict."
+    )
     return 0
 
 
@@ -232,6 +348,8 @@ def _reinstate_bot(ask: Call, args: Namespace) -> int:
 
 
 STANDINGS_COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
+FAVOURS = ("bot", "where this one sits", "points a match", "matches", "p", "most surprising")
+MOST_SHOWN_PAIRS = 8
 HISTORY = ("match", "logged", "result", "bots", "points", "ranks", "")
 
 LEGEND = """\

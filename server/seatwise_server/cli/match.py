@@ -20,7 +20,7 @@ from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.cli import table
+from seatwise_server.cli import asking, table
 from seatwise_server.cli.asking import add_arguments, next_page, parse_options
 from seatwise_server.cli.bots import full_bot_name
 
@@ -113,14 +113,7 @@ def _add_filters(listing: ArgumentParser) -> None:
         choices=["waiting", "seating", "running", "finished", "voided"],
         help="only matches in this state",
     )
-    for option, text in (
-        ("--since", "only matches that were created then or later"),
-        ("--until", "only matches that were created before then"),
-    ):
-        listing.add_argument(
-            option, type=arguments.parse_time, metavar="TIME",
-            help=f"{text}: 2026-11-22, 2026-11-22T18:00 (local time), or 30m, 12h or 7d ago",
-        )  # fmt: skip
+    asking.add_span(listing, "matches that were created")
 
 
 def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:

@@ -16,9 +16,8 @@ import structlog
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.ladder.ladder_settings import Ladder, ladder_lease
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.published_table import LadderRow, build_table, encode_table
-from seatwise_server.ladder.standings_history import encode_point
-from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
+from seatwise_server.ladder.ladder_table import LadderRow, build_table, encode_point, encode_table
+from seatwise_server.ladder.ladder_worker import StrengthClient, StrengthsFailed
 from seatwise_server.store import LadderExclusion, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import LADDER_CHECK_S, LADDER_LEASE_S

@@ -1,4 +1,4 @@
-"""The pages of operators: log in with a token, then look at referees, tables, created matches that wait, and leases."""
+"""The pages of operators: log in with a token, then look at referees, tables, created matches that wait, leases, and the fairness checks of ladders."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import hashlib
 import math
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from cachetools import LRUCache
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seatwise.v1 import admin_service_pb2, match_pb2
+from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
+from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS, StrengthClient
+from seatwise_server.league.report.sections import Part, fairness_parts
 from seatwise_server.limits import LOGINS_PER_MINUTE, TokenBuckets
 from seatwise_server.pages.page_responses import (
     PageCalls,
+    bot_label,
     check_own_page,
     is_private_connection,
     page_response,
@@ -26,6 +32,7 @@ from seatwise_server.pages.page_responses import (
 )
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.read_budget import network_of
+from seatwise_server.store import ResultLogs
 
 # Sessions of operators in a browser: short, kept in memory, and named by a cookie that no other page can send.
 
@@ -34,6 +41,8 @@ MOST_SESSIONS = 100
 COOKIE = "seatwise_operator"
 OPERATORS = "/operators"
 """The URL of the page, and the path of the cookie."""
+CHECKS = f"{OPERATORS}/ladders/{{ladder}}"
+"""The URL of the fairness checks of a ladder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +98,43 @@ def _digest(value: str) -> str:
 
 
 LISTED_TABLES = 100
+MOST_KEPT_CHECKS = 16
 _LIST_REFEREES = "AdminService/ListReferees"
 
 
 class OperatorPages:
-    """Answers /operators and /operators/logout."""
+    """Answers /operators and the URLs below it."""
 
     def __init__(
         self,
         calls: PageCalls,
         is_ready: Callable[[], bool],
         read_depths: Callable[[], Awaitable[Mapping[str, int]]],
+        ladder_checks: LadderChecks,
     ) -> None:
-        """`read_depths` returns how many bots wait in each queue. It is called only after a token was checked."""
+        """`read_depths` returns how many bots wait in each queue. It and `ladder_checks` are called only after a token was checked."""
         self._calls = calls
         self._read_depths = read_depths
+        self._ladder_checks = ladder_checks
         self._is_ready = is_ready
         self._sessions = OperatorSessions()
         self._tries = TokenBuckets(LOGINS_PER_MINUTE / 60, LOGINS_PER_MINUTE, time.monotonic)
 
     async def answer(self, request: Request, _values: list[str]) -> Response:
         """Return the page of operators, or the form to log in."""
+        return await self._answer(request, partial(self._overview, request))
+
+    async def answer_checks(self, request: Request, values: list[str]) -> Response:
+        """Return the fairness checks of a ladder, or the form to log in."""
+        return await self._answer(request, partial(self._show_checks, request, f"ladders/{values[0]}"))
+
+    async def _answer(self, request: Request, make: Callable[[str], Awaitable[Response]]) -> Response:
+        """Return what `make` makes for a token, which it has to check before anything else, or the form to log in."""
         session = self._sessions.find_session(request.cookies.get(COOKIE))
         if session is None:
             return _login_page(request)
         try:
-            return await self._overview(request, session.token)
+            return await make(session.token)
         except Refusal as refusal:
             if not refusal.reason.startswith(("TOKEN_", "SCOPE_", "NOT_ALLOWED")):
                 raise
@@ -171,9 +191,38 @@ class OperatorPages:
             more_live=bool(live.next_page_token),
             leases=leases.leases,
             waiting=waiting.matches,
-            depths=await self._read_depths(),
+            depths=(depths := await self._read_depths()),
+            ladders=[name for name in depths if name.startswith(LADDER_PREFIX)],
         )
         return page_response(request, html, is_private=True)
+
+    async def _show_checks(self, request: Request, ladder: str, token: str) -> Response:
+        await self._calls.call(_LIST_REFEREES, token=token)
+        results = (await self._calls.call("LadderService/GetLadder", name=ladder)).ladder.results
+        parts = await self._ladder_checks.make_parts(ladder, results)
+        html = render_page(
+            "ladder_checks.html.j2", ladder=ladder, results=min(results, MOST_CHECKED_RESULTS), parts=parts
+        )
+        return page_response(request, html, is_private=True)
+
+
+class LadderChecks:
+    """The fairness checks of ladders, for operators only. Those that were shown last are kept."""
+
+    def __init__(self, results: ResultLogs) -> None:
+        self._worker = StrengthClient(results)
+        self._kept: LRUCache[tuple[str, int], Sequence[Part]] = LRUCache(MOST_KEPT_CHECKS)
+
+    async def make_parts(self, ladder: str, results: int) -> Sequence[Part]:
+        """Return what the page shows of the newest of the first `results` results. A process of its own computes it, and ends then."""
+        if (parts := self._kept.get((ladder, results))) is None:
+            try:
+                found = await self._worker.fetch_checks(ladder, results)
+            finally:
+                await self._worker.close_process()
+            bots = {bot for each in found.favours for bot in (each.taker, each.giver)}
+            parts = self._kept[ladder, results] = fairness_parts(found, {bot: bot_label(bot) for bot in bots})
+        return parts
 
 
 def _referee_line(referee: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from seatwise_server.pages.ladder_page import LadderPage
 from seatwise_server.pages.league_page import LeaguePage
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import LiveFrames, MatchPage
-from seatwise_server.pages.operator_pages import OPERATORS, OperatorPages
+from seatwise_server.pages.operator_pages import CHECKS, OPERATORS, LadderChecks, OperatorPages
 from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
 from seatwise_server.pages.static_files import DOWNLOADS, Downloads, answer_static
 from seatwise_server.rest.event_streams import EventStreams
@@ -38,7 +38,8 @@ def add_pages(
 ) -> None:
     """Add the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
     calls = PageCalls(operations, authenticator)
-    leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready, partial(read_queue_depths, store))
+    leagues, checks = LeaguePage(calls), LadderChecks(store.results)
+    operators = OperatorPages(calls, is_ready, partial(read_queue_depths, store), checks)
     live, downloads = LiveFrames(calls, streams), Downloads(settings)
     matches = MatchPage(calls, live)
     pages = {
@@ -63,6 +64,7 @@ def add_pages(
         urls.add_endpoint(SEATS, "POST", SEATS, page_endpoint(guests.take_seat))
         urls.add_endpoint(f"{SEATS}/{{match}}", "GET", f"{SEATS}/{{match}}", page_endpoint(guests.answer))
     urls.add_endpoint(OPERATORS, "GET", OPERATORS, page_endpoint(operators.answer))
+    urls.add_endpoint(CHECKS, "GET", CHECKS, page_endpoint(operators.answer_checks))
     urls.add_endpoint(OPERATORS, "POST", OPERATORS, page_endpoint(operators.log_in))
     urls.add_endpoint(f"{OPERATORS}/logout", "POST", OPERATORS, page_endpoint(operators.log_out))
     urls.add_endpoint("/matches/{match}/frames", "GET", "/matches/frames", matches.answer_frames)

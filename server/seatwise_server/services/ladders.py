@@ -14,8 +14,7 @@ from seatwise.v1 import bot_pb2, ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import Ladder
-from seatwise_server.ladder.published_table import LadderRow, decode_table
-from seatwise_server.ladder.standings_history import decode_point
+from seatwise_server.ladder.ladder_table import LadderRow, decode_point, decode_table
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller

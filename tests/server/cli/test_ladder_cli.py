@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from harness import SOON_S, House
-from harness.ladder import Rung, players
+from harness.ladder import Rung, played_with_a_friend, players
 
 from seatwise.client import AsyncClient
+from seatwise_referee.ending import Ending
 from seatwise_referee.verify import verify_lines
 from seatwise_server.cli.ladder import format_ranges
 from seatwise_server.competition.logged_result import LoggedResult
@@ -120,6 +121,49 @@ async def test_a_table_that_is_not_what_the_results_give_is_found_out(played: Ru
 async def test_results_are_exported_as_they_count(played: Rung) -> None:
     exported = [LoggedResult.from_json(each) for each in await lines(played.house, "export", "ladders/shown")]
     assert exported == await played.results()
+
+
+async def test_records_are_exported_once_each_and_an_export_is_continued(
+    played: Rung, tmp_path: Path
+) -> None:
+    file, results = tmp_path / "records.jsonl", await played.results()
+    code, out, complained = await ladder(played.house, "export", "shown", "--records", str(file))
+    assert (code, f"{len(results)} records added" in out, "records" in complained) == (0, True, True)
+    whole = file.read_bytes()
+    assert [json.loads(line)["match"] for line in whole.splitlines()] == [each.match for each in results]
+    assert [verdict.fault for verdict in verify_lines(whole.splitlines())] == [None] * len(results)
+    file.write_bytes(whole[: len(whole) // 2])  # in the middle of a line
+    code, out, _ = await ladder(played.house, "export", "shown", "--records", str(file))
+    assert (code, file.read_bytes(), " 0 records" in out) == (0, whole, False)
+    code, out, _ = await ladder(
+        played.house, "export", "shown", "--since", "2099-01-01", "--records", str(file)
+    )
+    assert (code, "0 records added, 0 were there" in out) == (0, True)
+    code, _, complained = await ladder(
+        played.house, "export", "shown", "--records", str(tmp_path / "no" / "x")
+    )
+    assert (code, "--records" in complained) == (2, True)
+
+
+async def test_a_record_that_cannot_be_had_is_counted(played: Rung, tmp_path: Path) -> None:
+    gone = LoggedResult(0, "matches/gone", ("bots/a/versions/1", "bots/b/versions/1"), (1, 0), (1, 2),
+                        (Ending.COMPLETED,) * 2)  # fmt: skip
+    await Rung(played.house, "ladders/gone").create(2)
+    await played.house.server.store.results.append_result("ladders/gone", gone)
+    code, out, _ = await ladder(played.house, "export", "gone", "--records", str(tmp_path / "r"))
+    assert (code, "1 cannot be had (NOT_FOUND)" in out) == (1, True)
+
+
+async def test_the_checks_of_a_ladder_name_a_pair_that_helps_each_other(module_house: House) -> None:
+    await played_with_a_friend(module_house, "ladders/friends")
+    code, out, complained = await ladder(module_house, "checks", "friends")
+    assert code == 0, complained
+    assert "bots/b0/versions/1 gains" in out
+    [told] = await lines(module_house, "checks", "friends", "--json")
+    assert (told["favours"][0]["taker"], told["favours"][0]["giver"]) == (
+        "bots/b0/versions/1",
+        "bots/b1/versions/1",
+    )
 
 
 async def test_the_last_results_are_shown_and_those_of_one_bot(played: Rung) -> None:

@@ -21,10 +21,21 @@ from seatwise_server.ladder.bot_form import rated_results
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.published_table import LadderRow, build_table, decode_table, encode_table
-from seatwise_server.ladder.standings_history import decode_point, encode_point
-from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
-from seatwise_server.ladder.strength_worker import PEER_PLACES, StrengthsByBot, strengths_by_bot
+from seatwise_server.ladder.ladder_table import (
+    LadderRow,
+    build_table,
+    decode_point,
+    decode_table,
+    encode_point,
+    encode_table,
+)
+from seatwise_server.ladder.ladder_worker import (
+    PEER_PLACES,
+    StrengthClient,
+    StrengthsByBot,
+    StrengthsFailed,
+    strengths_by_bot,
+)
 from seatwise_server.services.ladders import LadderTables
 from seatwise_server.store import Store, keys
 from seatwise_server.store import results as stored_results

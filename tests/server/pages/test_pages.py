@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pytest
 from harness import House, dealt, house_in
 from harness.http import http_connection
-from harness.ladder import Rung
+from harness.ladder import Rung, played_with_a_friend
 from harness.page_size import LARGEST_PAGE, packed_size
 from harness.table import Chair, Table
 from seasons.one_season import league_of
@@ -421,6 +421,21 @@ async def test_an_operator_logs_in_and_out(http_house: House) -> None:
         )
         assert out.status == 303
         assert "Referees" not in check_page(await http.get("/operators", cookie=value)).text
+
+
+async def test_only_operators_see_the_checks_of_a_ladder(http_house: House) -> None:
+    await played_with_a_friend(http_house, "ladders/friends")
+    async with http_house.http() as http:
+        assert (
+            "Log in" in check_page(await http.get("/operators/ladders/friends", **at_this_machine(http))).text
+        )
+        cookie = (await log_in(http, http_house.admin.token)).headers["set-cookie"].partition(";")[0]
+        assert b"/operators/ladders/friends" in (await http.get("/operators", cookie=cookie)).body
+        for _ in range(2):  # computed, and kept
+            text = check_page(await http.get("/operators/ladders/friends", cookie=cookie)).text
+            assert "b0 gains" in text
+            assert "b0 where b1 sits" in text
+        assert (await http.get("/operators/ladders/none", cookie=cookie)).status == 404
 
 
 async def test_no_other_token_opens_the_page_of_operators(http_house: House) -> None:

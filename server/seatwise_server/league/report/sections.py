@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -87,9 +87,10 @@ def extra_sections(
         Section(
             "fairness",
             "Fairness checks",
-            _fairness_parts(
-                facts,
+            fairness_parts(
                 check_fairness([*results, *list_walk_over_meetings(schedule, so_far)], facts.timed_answers()),
+                facts.names,
+                _name_owners(facts),
             ),
         ),
     ]
@@ -278,15 +279,21 @@ def _level_curve(value: float, ratios: Sequence[float]) -> list[tuple[float, flo
     return [(1, value), (len(ratios), value)] if ratios else []
 
 
-def _fairness_parts(facts: Facts, found: FairnessReport) -> tuple[Part, ...]:
-    remarks = [_replace_names(remark, facts) for remark in found.list_remarks()]
+def fairness_parts(
+    found: FairnessReport, names: Mapping[str, str], told: Iterable[str] = ()
+) -> tuple[Part, ...]:
+    """Return the parts of a report on fairness: first `told` and a sentence for each remarkable figure, then the figures.
+
+    `names` are what the page calls each bot.
+    """
+    remarks = [_replace_names(remark, names) for remark in found.list_remarks()]
     verdict = Part(
-        words=(*_name_owners(facts), *(remarks or ["No figure is remarkable."])),
+        words=(*told, *(remarks or ["No figure is remarkable."])),
         notes=(
             "This is a report, not a verdict. Chance alone makes each check name something in at most one of twenty honest seasons.",
         ),
     )
-    return (verdict, *_favour_parts(facts, found), *_seat_bias_parts(found), *_timing_parts(facts, found))
+    return (verdict, *_favour_parts(found, names), *_seat_bias_parts(found), *_timing_parts(found, names))
 
 
 def _name_owners(facts: Facts) -> Iterable[str]:
@@ -298,10 +305,10 @@ def _name_owners(facts: Facts) -> Iterable[str]:
             yield f"{join_names(names)} have one owner, {owner}."
 
 
-def _favour_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
+def _favour_parts(found: FairnessReport, names: Mapping[str, str]) -> Iterable[Part]:
     rows = [
         (
-            f"{facts.names[each.taker]} where {facts.names[each.giver]} sits",
+            f"{names[each.taker]} where {names[each.giver]} sits",
             f"{each.gain:+.2f}",
             f"{each.low:+.2f} to {each.high:+.2f}",
             str(each.matches),
@@ -331,10 +338,10 @@ def _seat_bias_parts(found: FairnessReport) -> Iterable[Part]:
         )
 
 
-def _timing_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
+def _timing_parts(found: FairnessReport, names: Mapping[str, str]) -> Iterable[Part]:
     rows = [
         (
-            facts.names[each.bot],
+            names[each.bot],
             f"{each.mean_ms:.1f}",
             f"{each.low_ms:.1f} to {each.high_ms:.1f}",
             f"{each.worst.over_ms:.1f} in {each.worst.match}",
@@ -354,9 +361,9 @@ def _timing_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
         )
 
 
-def _replace_names(remark: str, facts: Facts) -> str:
-    for player, name in facts.names.items():
-        remark = remark.replace(player, name)
+def _replace_names(remark: str, names: Mapping[str, str]) -> str:
+    for player in sorted(names, key=len, reverse=True):  # versions/12 before versions/1
+        remark = remark.replace(player, names[player])
     return remark
 
 
