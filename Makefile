@@ -5,6 +5,9 @@ PROTOS := $(shell find proto -name '*.proto' -o -name '*.py') server/seatwise_se
 
 FAST := client_sdk/seatwise_fast
 
+# Where it is set, every worker and every process that a test starts would compile the same files again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test lint format proto bench nightly docs release clean openapi mutation browser compiled compiled-site lock sbom size
 .DEFAULT_GOAL := help
 
@@ -25,7 +28,7 @@ COUNT := awk -v all=$$(grep -c == requirements.lock) '/^Collecting/ && ++n % 20 
 	@echo "1 of 3: downloading and installing the packages of requirements.lock"
 	@if command -v uv >/dev/null; then \
 	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
-	  uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock && \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements.lock && \
 	  uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --editable .; \
 	else \
 	  $(PYTHON) -m venv .venv && \
@@ -72,8 +75,8 @@ bench: setup ## measure the table of docs/benchmarks.md; also writes bench-resul
 	$(if $(COMPILED),PYTHONPATH=$(CURDIR)/dist/compiled/site) $(BIN)/python tests/bench/bench.py
 
 nightly: setup ## run what is too slow for `make test`: slow tests, planted faults, the site of docs/, the compiled build; within an hour
-	$(BIN)/pytest -q -n 2 --dist loadfile -m slow --durations=40
-	$(BIN)/python tests/mutants/mutants.py
+	SEATWISE_TESTS=full $(BIN)/pytest -q -n 2 --dist loadfile -m 'slow or sampled' --durations=40
+	SEATWISE_TESTS=full $(BIN)/python tests/mutants/mutants.py
 	$(MAKE) --no-print-directory docs compiled
 
 mutation: setup #: change the core of the referee and the codec at random with mutmut, and print how much of it the tests find; within an hour

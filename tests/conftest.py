@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from matches.effort import examples
 
 import seatwise_referee.match
 
@@ -27,11 +29,20 @@ LONGEST_FILES = (
 )
 """Files that take longest. They are run first, so that no process waits at the end for one of them."""
 
+# A shell starts what is in the background with SIGINT ignored, and children would take that over: no Ctrl+C would end them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # No test may find the tokens of a server that the user of this machine runs.
 os.environ["SEATWISE_DATA"] = str(Path(tempfile.gettempdir()) / f"no-data-of-a-user-{os.getpid()}")
 
 settings.register_profile(
-    "seatwise", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+    "seatwise",
+    max_examples=examples(100, 30),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("seatwise")
 
@@ -53,5 +64,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs the longest files first; the order within a file stays. It needs `--no-loadscope-reorder` of pytest-xdist."""
+    """Runs the longest files first; the order within a file stays. It needs `--no-loadscope-reorder` of pytest-xdist.
+
+    Tests of hypothesis get the mark `sampled`, for they draw fewer examples in `make test`.
+    """
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("sampled")
     items.sort(key=lambda item: item.path.name not in LONGEST_FILES)

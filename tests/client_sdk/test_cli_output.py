@@ -161,10 +161,13 @@ def test_ctrl_c_in_play_keeps_the_matches_that_are_over(folder: Path) -> None:
     command = subprocess.Popen(
         [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not (folder / "r.jsonl").exists() or not (folder / "r.jsonl").stat().st_size:
-        time.sleep(0.05)
-    command.send_signal(signal.SIGINT)
-    told, errors = command.communicate(timeout=30)
+    try:
+        while not (folder / "r.jsonl").exists() or not (folder / "r.jsonl").stat().st_size:
+            time.sleep(0.05)
+        command.send_signal(signal.SIGINT)
+        told, errors = command.communicate(timeout=30)
+    finally:
+        command.kill()
     records = (folder / "r.jsonl").read_text().splitlines()
     assert command.returncode == 130
     assert json.loads(told)["matches"] == len(records) > 0

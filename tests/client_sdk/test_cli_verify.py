@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -166,21 +167,20 @@ from seatwise.cli import main
 sys.exit(main(["verify", sys.argv[1]]))
 """
 
-_KEYS = b",".join(b'"%07d":0' % key for key in range(5 * 10**5))
-HUGE = {
-    "a name of 16 MiB": b'{"match":"' + b"\\u001b[2J" * (MOST_BYTES // 9 - 3) + b'"}',
-    "keys": b"{" + _KEYS + b"}",
-    "lists": b'{"a":[' + b"[]," * (2**19 - 2) + b"0]}",
-    "more lists": b'{"a":[' + b"[]," * (MOST_BYTES // 3 - 10) + b"0]}",
-    "quotes": b'"' * MOST_BYTES,
-    "brackets": b"[" * (MOST_BYTES // 2) + b"]" * (MOST_BYTES // 2),
+HUGE: dict[str, Callable[[], bytes]] = {
+    "a name of 16 MiB": lambda: b'{"match":"' + b"\\u001b[2J" * (MOST_BYTES // 9 - 3) + b'"}',
+    "keys": lambda: b"{" + b",".join(b'"%07d":0' % key for key in range(5 * 10**5)) + b"}",
+    "lists": lambda: b'{"a":[' + b"[]," * (2**19 - 2) + b"0]}",
+    "more lists": lambda: b'{"a":[' + b"[]," * (MOST_BYTES // 3 - 10) + b"0]}",
+    "quotes": lambda: b'"' * MOST_BYTES,
+    "brackets": lambda: b"[" * (MOST_BYTES // 2) + b"]" * (MOST_BYTES // 2),
 }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS holds on Linux")
 @pytest.mark.parametrize("name", HUGE)
 def test_no_line_takes_more_memory_than_the_page_says(name: str, tmp_path: Path) -> None:
-    (tmp_path / "huge").write_bytes(HUGE[name])
+    (tmp_path / "huge").write_bytes(HUGE[name]())
     command = [sys.executable, "-c", _LIMITED, str(tmp_path / "huge")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert (done.returncode, done.stderr) == (1, "")

@@ -107,23 +107,23 @@ def names_the_friends(report: FairnessReport) -> bool:
 
 @pytest.mark.parametrize("seats", [3, 4])
 def test_a_bot_that_is_helped_by_a_friend_is_found_and_no_other_is_named(seats: int) -> None:
-    found = reports(Season(seats=seats, matches=400, gift=3.0), 15)
-    assert sum(map(names_the_friends, found)) >= 14
+    found = reports(Season(seats=seats, matches=400, gift=3.0), 4)
+    assert all(map(names_the_friends, found))
     others = [
         pair
         for report in found
         for pair in report.favours
         if pair.is_remarkable and {pair.taker, pair.giver} != {A, B}
     ]
-    assert len(others) <= 2
+    assert len(others) <= 1
 
 
 def test_the_gain_that_is_told_is_what_was_given() -> None:
     """Three of the friend's points; a point and a half from each of the others."""
-    report = check_fairness(Season(matches=3000, gift=3.0).play(1))
+    report = check_fairness(Season(matches=1000, gift=3.0).play(1))
     [pair] = [pair for pair in report.favours if (pair.taker, pair.giver) == (A, B)]
     assert pair.low <= 3.0 <= pair.high
-    assert pair.high - pair.low < 1.5
+    assert pair.high - pair.low < 2.5
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_the_gain_that_is_told_is_what_was_given() -> None:
     ids=["four seats", "three seats", "travelling deals"],
 )
 def test_honest_seasons_are_seldom_named(season: Season) -> None:
-    """One in twenty is allowed for each part; nine of sixty are too many for that by far."""
-    found = reports(season, 60)
-    assert sum(any(pair.is_remarkable for pair in report.favours) for report in found) <= 8
-    assert sum(any(seat.is_remarkable for seat in report.seat_bias) for report in found) <= 8
+    """One in twenty is allowed for each part; three of eight are too many for that."""
+    found = reports(season, 8)
+    assert sum(any(pair.is_remarkable for pair in report.favours) for report in found) <= 2
+    assert sum(any(seat.is_remarkable for seat in report.seat_bias) for report in found) <= 2
 
 
 @pytest.mark.slow
@@ -257,7 +257,7 @@ def test_pairs_that_met_seldom_or_always_are_not_judged() -> None:
 def test_a_broken_bot_is_no_friend_of_those_that_meet_it() -> None:
     """It loses all its matches, beside whomever it sits; and it says nothing of seats."""
     named = 0
-    for seed in range(20):
+    for seed in range(5):
         log = [
             replace(
                 result,
@@ -271,7 +271,7 @@ def test_a_broken_bot_is_no_friend_of_those_that_meet_it() -> None:
         report = check_fairness(log)
         named += any(pair.is_remarkable for pair in report.favours)
         assert report.seat_bias[0].matches == sum(B not in result.bots for result in log)
-    assert named <= 3
+    assert named <= 1
 
 
 def test_par_takes_the_cards_off() -> None:

@@ -12,6 +12,7 @@ import pytest
 from harness.ladder import recompute_ratings
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matches.effort import examples
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import (
@@ -111,7 +112,7 @@ def test_a_gap_in_the_log_is_refused_and_changes_nothing() -> None:
     assert ratings.to_json() == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25, 10))
 @given(st.integers(0, 10**6), st.integers(2, 4), st.lists(st.integers(0, 60), max_size=4))
 def test_kept_or_recomputed_the_table_is_the_same_to_the_last_digit(
     seed: int, seats: int, stops: list[int]

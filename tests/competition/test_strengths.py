@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matches.effort import examples
 from seasons.virtual_ladder import plackett_luce
 
 from seatwise.anytime_mean import anytime_quantile
@@ -43,7 +44,7 @@ def season(matches: int, bots: int, seed: int, seats: int = 4, spread: float = 1
     return [match(seq, table, play(table, chance)) for seq, table in enumerate(tables, 1)]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20, 8))
 @given(st.integers(0, 10**6), st.integers(2, 4), st.randoms())
 def test_the_order_of_the_matches_changes_no_digit(seed: int, seats: int, chance: random.Random) -> None:
     log = season(30, 6, seed, seats)

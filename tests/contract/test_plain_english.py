@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import getfile
@@ -90,48 +91,54 @@ def paragraphs(text: str | None) -> list[str]:
     return [] if text is None else [part for part in text.split("\n\n") if not part.startswith(" ")]
 
 
-def everything() -> dict[str, list[Sentence]]:
-    """The sentences of pages, of comments of protos and scripts, of docstrings and of help texts, by file."""
-    pages = {named(page): sentences_of_markdown(page.read_text()) for page in PAGES}
-    protos = {named(proto): sentences_of_comments(proto.read_text()) for proto in PROTOS}
-    modules = {named(module): sentences_of_module(module.read_text()) for module in MODULES}
-    scripts = {named(script): sentences_of_comments(script.read_text(), "--") for script in SCRIPTS}
-    sources = {named(source): sentences_of_comments(source.read_text()) for source in BRACED}
-    found = pages | protos | modules | scripts | {name: read for name, read in sources.items() if read}
-    for source, texts in helps():
-        found.setdefault(named(source), []).extend(sentences_of_help(source, dict.fromkeys(texts)))
-    return found
+@cache
+def sentences_of(name: str) -> list[Sentence]:
+    """Those of a page, of the comments of a proto, a script or a bot, or of a module's docstrings and help texts."""
+    text = (ROOT / name).read_text()
+    match Path(name).suffix:
+        case ".md":
+            return sentences_of_markdown(text)
+        case ".py":
+            return sentences_of_module(text) + [
+                sentence
+                for texts in helps().get(name, ())
+                for sentence in sentences_of_help(ROOT / name, dict.fromkeys(texts))
+            ]
+        case suffix:
+            return sentences_of_comments(text, "--" if suffix == ".lua" else "//")
 
 
 def sentences_of_module(source: str) -> list[Sentence]:
     return sentences_of_docstrings(source) + sentences_of_python_comments(source)
 
 
-def helps() -> Iterator[tuple[Path, Iterable[str]]]:
-    """The module of each command, and all that its help says."""
-    yield Path(cli.__file__), COMMAND_HELP.values()
+@cache
+def helps() -> dict[str, list[Iterable[str]]]:
+    """All that the help of the commands of a module says, by module."""
+    found: dict[str, list[Iterable[str]]] = {named(Path(cli.__file__)): [COMMAND_HELP.values()]}
     for name, command in COMMANDS.items():
         parser = ArgumentParser(prog=name)
         command.configure(parser)
-        yield Path(getfile(command.configure)), texts_of(parser)
+        found.setdefault(named(Path(getfile(command.configure))), []).append(list(texts_of(parser)))
+    return found
 
 
 def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-SENTENCES = everything()
+NAMES = {named(each) for each in (*PAGES, *PROTOS, *MODULES, *SCRIPTS, *BRACED)}
 
 
-@pytest.mark.parametrize("name", sorted(SENTENCES.keys() - TO_DO))
+@pytest.mark.parametrize("name", sorted(NAMES - TO_DO))
 def test_a_page_is_plain_english(name: str) -> None:
-    faults = [f"{name}:{fault}" for fault in faults_of(SENTENCES[name])]
+    faults = [f"{name}:{fault}" for fault in faults_of(sentences_of(name))]
     assert not faults, "\n" + "\n".join(faults)
 
 
 @pytest.mark.parametrize("name", sorted(TO_DO))
 def test_a_page_that_is_still_to_do_is_not_plain_yet(name: str) -> None:
-    assert faults_of(SENTENCES[name]), f"{name} is plain now: take it off TO_DO"
+    assert faults_of(sentences_of(name)), f"{name} is plain now: take it off TO_DO"
 
 
 def test_every_page_has_sentences() -> None:
@@ -145,15 +152,16 @@ def test_every_page_has_sentences() -> None:
         "docs/starters/rust/src/bot.rs",
         "docs/examples/training/train.py",
         "server/seatwise_server/pages/bot_page.py",
-    } <= SENTENCES.keys()
-    assert all(SENTENCES.values())
+    } <= NAMES
+    silent = [name for name in sorted(NAMES - set(map(named, BRACED))) if not sentences_of(name)]
+    assert silent == []
 
 
 @pytest.mark.needs_sources
 def test_a_command_is_read_with_its_help() -> None:
     source, parser = Path(getfile(COMMANDS["play"].configure)), ArgumentParser()
     COMMANDS["play"].configure(parser)
-    module, found = sentences_of_module(source.read_text()), SENTENCES[named(source)]
+    module, found = sentences_of_module(source.read_text()), sentences_of(named(source))
     assert found[: len(module)] == module
     assert {each.text for each in sentences_of_help(source, texts_of(parser))} <= {
         each.text for each in found

@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matches.effort import examples
 from seasons.virtual_ladder import Ladder, plackett_luce
 
 from seatwise_server.competition.statistics.pair_test import find_favours, list_meetings
@@ -53,7 +54,7 @@ def floors(draw: st.DrawFn) -> list[AttendingBot]:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200, 60))
 @given(floors(), st.integers(2, 4), st.integers(0, 8), st.booleans())
 def test_a_pass_gives_only_tables_that_are_allowed(
     floor: list[AttendingBot], seats: int, room: int, apart: bool
@@ -71,7 +72,6 @@ def test_a_pass_gives_only_tables_that_are_allowed(
         assert not any(other in by_name[bot].barred for bot in table for other in table)
 
 
-@settings(max_examples=100, deadline=None)
 @given(floors(), st.integers(2, 4), st.randoms())
 def test_a_pass_depends_upon_nothing_but_who_attends(
     floor: list[AttendingBot], seats: int, chance: random.Random
@@ -83,7 +83,6 @@ def test_a_pass_depends_upon_nothing_but_who_attends(
     assert PairingRules(seats).pair_tables(floor, 100) == tables
 
 
-@settings(max_examples=100, deadline=None)
 @given(floors(), st.integers(2, 4), st.booleans())
 def test_a_bot_out_of_patience_is_paired_where_a_table_can_be_filled(
     floor: list[AttendingBot], seats: int, apart: bool

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from matches.effort import examples
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import Ubongo
@@ -106,6 +107,6 @@ def answer(game: Any, state: Any, seat: Seat, move: Any) -> str:
 Chances = st.integers(0, 2**32).map(Random)
 
 
-def bounded(examples: int) -> Callable[[Any], Any]:
-    """The same examples on every run, and so many of them that this file stays quick."""
-    return settings(max_examples=examples, deadline=None, derandomize=True, database=None)
+def bounded(most: int) -> Callable[[Any], Any]:
+    """The same examples on every run, and a third of them in `make test`."""
+    return settings(max_examples=examples(most, max(2, most // 3)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from matches.effort import examples
 from matches.one_match import Desk, nonce
 
 from seatwise_referee import record
@@ -175,6 +176,6 @@ class AnyMatch(RuleBasedStateMachine):
 
 
 AnyMatch.TestCase.settings = settings(
-    max_examples=200, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=examples(200, 40), stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )
 TestAnyMatch = AnyMatch.TestCase

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from matches.effort import examples
 from matches.one_match import nonce
 from matches.one_race import ROUND_MS, RaceDesk, open_race
 
@@ -262,6 +263,6 @@ class AnyRace(RuleBasedStateMachine):
 
 
 AnyRace.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=examples(150, 30), stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )
 TestAnyRace = AnyRace.TestCase

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matches.effort import examples
 from matches.ubongo_positions import PLAIN, SEED, UBONGO, cards_of, column, dealt, laid, wrong
 
 from seatwise_referee.game import BadOptions, IllegalMove, Seat
@@ -257,7 +258,7 @@ Placements = st.builds(Placement, st.sampled_from(CARDS), st.integers(), st.inte
 
 
 @given(st.lists(Placements, max_size=9).map(tuple) | st.booleans() | st.sampled_from([CALL, Stop()]))
-@settings(max_examples=50)
+@settings(max_examples=examples(50, 25))
 def test_moves_come_back_from_json_as_they_were(made: Any) -> None:
     move = OfferEnd(made) if isinstance(made, bool) else Lay(made) if isinstance(made, tuple) else made
     assert UBONGO.move_from_json(json.loads(json.dumps(UBONGO.move_to_json(move)))) == move

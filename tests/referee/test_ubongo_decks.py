@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matches.ubongo_positions import PLAIN
 
@@ -140,7 +140,6 @@ def test_a_deck_that_is_no_file_is_refused(text: str) -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=100)
 def test_any_text_is_a_deck_or_refused(text: str) -> None:
     with pytest.raises(BadDeck):
         parse_deck(text)

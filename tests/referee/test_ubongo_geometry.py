@@ -8,6 +8,7 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matches.effort import examples
 
 from seatwise_referee.games.ubongo import (
     BOUND,
@@ -186,7 +187,7 @@ def layouts(draw: st.DrawFn, symbols: dict[UbongoCard, Symbols]) -> Layout:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 60), deadline=None)
 def test_a_layout_fits_as_a_look_at_every_cell_says(data: st.DataObject) -> None:
     symbols = data.draw(Faces)
     layout = data.draw(layouts(symbols))
@@ -222,7 +223,7 @@ def turned(layout: Layout) -> Layout:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100, 30), deadline=None)
 def test_neither_moving_nor_turning_the_table_changes_anything(data: st.DataObject) -> None:
     symbols = data.draw(Faces)
     layout = data.draw(layouts(symbols).filter(lambda layout: all(abs(p.x) + abs(p.y) < 20 for p in layout)))
@@ -234,7 +235,7 @@ def test_neither_moving_nor_turning_the_table_changes_anything(data: st.DataObje
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100, 30), deadline=None)
 def test_touching_and_overlapping_are_symmetric(data: st.DataObject) -> None:
     symbols = data.draw(Faces)
     for one, other in combinations(data.draw(layouts(symbols)), 2):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matches.effort import examples
 from matches.forging import Body, chained, fault_of, genuine, record_of, set_in, the
 from matches.one_match import dealt
 from matches.scenes import SCENES
@@ -193,7 +194,7 @@ def mutate(body: Body, data: st.DataObject) -> None:
         holder[key] = data.draw(JUNK)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400, 100))
 @given(scene=st.sampled_from(sorted(SCENES)), count=st.integers(1, 3), data=st.data())
 def test_no_change_of_a_record_goes_unnoticed(scene: str, count: int, data: st.DataObject) -> None:
     body = record_of(scene)
@@ -203,7 +204,7 @@ def test_no_change_of_a_record_goes_unnoticed(scene: str, count: int, data: st.D
     assert (verdict.fault is None) == (canonical_json(body) + b"\n" == genuine(scene))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300, 100))
 @given(scene=st.sampled_from(sorted(SCENES)), count=st.integers(1, 3), data=st.data())
 def test_no_record_with_a_chain_that_fits_crashes_the_verifier(
     scene: str, count: int, data: st.DataObject
@@ -217,7 +218,7 @@ def test_no_record_with_a_chain_that_fits_crashes_the_verifier(
     assert str(verdict.fault).isascii()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300, 100))
 @given(scene=st.sampled_from(["smooth", "eventful"]), data=st.data())
 def test_no_change_of_a_byte_goes_unnoticed(scene: str, data: st.DataObject) -> None:
     line = bytearray(genuine(scene))

@@ -11,17 +11,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from matches.effort import examples
 
 TESTS = Path(__file__).resolve().parents[1]
-SEEDS = range(7)
-"""One of each kind, and two more, so that enough matches are taken over."""
+SEEDS = range(examples(31, 5))
+"""One of each kind at least."""
 AGAIN = 3
 """The seed that is played twice: in one process after the one before it, and alone."""
 LONGEST_S = 280.0
 """For a machine that is busy with other things; on a quiet one a world takes five seconds."""
 
 LEAST = {
-    "journal: taken_over": 10,
+    "journal: taken_over": 5,
     "journal: frozen STORE": 1,
     "kill on the path of an append": 1,
     "a lobby is struck when a match is pushed": 3,
@@ -30,7 +31,7 @@ LEAST = {
 }
 """What must have happened in those worlds, or they prove nothing."""
 
-pytestmark = pytest.mark.timeout(LONGEST_S + 10)
+pytestmark = [pytest.mark.timeout(LONGEST_S + 10), pytest.mark.sampled]
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:

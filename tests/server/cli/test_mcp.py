@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from harness import House
 
 from seatwise import run_async
 
-mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.skipif(not find_spec("mcp"), reason="the extra mcp is not installed"),
+]
 
 LONG_S = 90.0
 TOOLS = {"find_match", "wait", "show_view", "list_moves", "make_move", "resign", "read_rules", "show_result"}
@@ -78,6 +80,8 @@ async def play_and_resign(client: Any, token: str) -> None:
 
 async def test_a_model_plays_over_standard_input_and_output(house: House) -> None:
     token = (await house.bot()).token
+    import mcp  # it takes a second, and only these tests need it
+
     server = mcp.StdioServerParameters(
         command=sys.executable, args=command_of(house), env={"SEATWISE_TOKEN": token}
     )
@@ -87,6 +91,7 @@ async def test_a_model_plays_over_standard_input_and_output(house: House) -> Non
 
 async def test_a_model_plays_over_http_with_the_bearer_and_not_without(house: House, tmp_path: Path) -> None:
     import httpx2
+    import mcp
     from mcp.client.streamable_http import streamable_http_client
 
     token, file = (await house.bot()).token, tmp_path / "bearer"
