@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from harness.browser import BrowserPage, find_browser, open_browser
 from matches.race_scenes import RACES
-from matches.scenes import TURNS
+from matches.scenes import TURNS, smooth
 
 from seatwise.replay import MatchReplay, read_replay
 from seatwise.replay.page import render_page
@@ -48,7 +48,7 @@ def test_a_match_is_stepped_through_by_keys_alone(
     browser.open(write_page(tmp_path, replay))
     frames, last = replay.frames, len(replay.frames) - 1
     second = next(step for step, frame in enumerate(frames) if frame.kind == "round")
-    for key, step in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("PageDown", second), ("PageUp", 0),
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("PageDown", second), ("PageUp", 0),
                       ("End", last), ("ArrowRight", last), ("Home", 0)):  # fmt: skip
         browser.press(key)
         assert browser.ask(SAID) == frames[step].says
@@ -92,6 +92,23 @@ def test_a_link_shows_its_step_from_its_viewpoint(
     assert browser.ask('document.querySelectorAll(".times:not(:empty)").length') == 3
 
 
+SCREENS = ((390, 844), (768, 1024), (1280, 800), (1920, 1080))
+LOWEST_BOARD = "Math.max(...[...document.querySelectorAll('.boards section')].map((each) => each.getBoundingClientRect().bottom))"
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("scene", ["four_rounds", "eventful_race"])
+def test_a_match_opens_at_its_decisive_moment_with_the_boards_of_all_seats_above_the_bar(
+    browser: BrowserPage, tmp_path: Path, screen: tuple[int, int], scene: str
+) -> None:
+    match = smooth(4, 4) if scene == "four_rounds" else RACES[scene]()
+    replay = read_replay(match.line())
+    browser.open(write_page(tmp_path, replay), *screen)
+    assert browser.ask(SAID) == replay.frames[replay.decisive_step].says
+    bar = browser.ask("document.querySelector('div.bar').getBoundingClientRect().top")
+    assert browser.ask(LOWEST_BOARD) <= bar + 1 <= screen[1]
+
+
 IS_LISTED = """(() => {
   const list = document.querySelector(".moves").getBoundingClientRect();
   const move = document.querySelector("[aria-current=step]").getBoundingClientRect();
@@ -118,7 +135,8 @@ def test_a_broken_link_shows_the_match_all_the_same(
     browser: BrowserPage, replay: MatchReplay, tmp_path: Path, hash_: str
 ) -> None:
     browser.open(write_page(tmp_path, replay) + hash_)
-    assert browser.ask(SAID) in {frame.says for frame in (replay.frames[0], replay.frames[-1])}
+    shown = (0, replay.decisive_step, -1)
+    assert browser.ask(SAID) in {replay.frames[step].says for step in shown}
     assert browser.faults == []
 
 

@@ -277,3 +277,33 @@ def test_a_game_that_does_not_draw_shows_its_views_as_text(monkeypatch: pytest.M
     for frame in frames_of(desk, SPECTATOR):  # a move may be secret
         assert all(move.move is None for move in frame.moves)
         assert '"play"' not in frame.says
+
+
+@pytest.mark.parametrize(
+    ("totals", "ranks", "decisive"),
+    [
+        ([(0, 0), (5, 1), (5, 9), (12, 9), (20, 9)], (1, 2), 3),
+        ([(0, 0), (5, 1), (5, 5), (9, 5)], (1, 2), 3),
+        ([(0, 0), (5, 1)], (2, 1), 1),  # the winner is behind: the other one forfeited
+        ([(0, 0), (5, 5)], (1, 1), 1),
+        ([(0, 0), (5, 1)], (), 1),
+    ],
+)
+def test_the_decisive_step_is_the_first_from_which_on_nobody_is_level_with_the_winner(
+    totals: list[tuple[int, int]], ranks: tuple[int, ...], decisive: int
+) -> None:
+    replay = read_replay(SCENES["eventful"]().line())
+    frames = tuple(replace(replay.frames[0], table={"points": [each]}) for each in totals)
+    changed = replace(replay, bots=replay.bots[:2], frames=frames, ranks=ranks)
+    assert changed.decisive_step == decisive
+
+
+def test_a_turn_is_told_once_and_by_the_points_of_the_open_round_too() -> None:
+    before = {"points": [(3, 4)], "running": (0, 0)}
+    for running, said in (
+        ((1, 0), ""),
+        ((2, 0), "ann takes the lead."),
+        ((0, 15), "bob gains 15 points at one stroke."),
+        ((0, -15), "bob loses 15 points at one stroke. ann takes the lead."),
+    ):
+        assert FRAME_WRITER.describe_turn(before, {**before, "running": running}, ("ann", "bob")) == said

@@ -19,8 +19,9 @@ Viewpoint: TypeAlias = Seat | int | Literal["all", "spectator"]
 """The limit of what a reader may see: all, what lies open, or what the bot of one seat knew."""
 
 TableFacts: TypeAlias = Mapping[str, Any]
-"""All that lies open, as the game writes it. Where a game has them, `round` is the number of the round, from 1, `rounds` is
-how many the match has, and `points` are the points of each finished round, by seat.
+"""All that lies open, as the game writes it. Where a game has them, `round` is the number of the round, from 1, and `rounds` is
+how many the match has. `points` are the points of each finished round, by seat. `running` is what the round that is played
+would bring each seat if it ended now.
 """
 
 
@@ -111,6 +112,9 @@ class Frame:
     hand the viewpoint may not know. No elements if hints were not asked for.
     """
 
+    turn: str = ""
+    """A sentence where the match turns with this step, such as "bob takes the lead."; empty where it does not."""
+
     is_other_than_hint: bool = False
     """Whether the seat made another move than the hint of the frame before."""
 
@@ -169,9 +173,37 @@ class FrameWriter(Protocol):
         """Return the moves that a spectator sees between two views, such as "bob plays R3."; "" if it sees none."""
         ...
 
+    def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
+        """Return a sentence where the match turns between two tables; "" where it does not."""
+        ...
+
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the position as lines of plain text."""
         ...
+
+
+def count_totals(table: TableFacts, seats: int, *, is_running: bool = True) -> tuple[int, ...]:
+    """Return the points of each seat so far. `is_running` adds those of the round that is played."""
+    rounds = [
+        *(table.get("points") or ()),
+        *([table["running"]] if is_running and table.get("running") else ()),
+    ]
+    return tuple(sum(each[seat] for each in rounds) for seat in range(seats))
+
+
+def describe_lead(
+    before: TableFacts, after: TableFacts, names: Sequence[str], *, is_running: bool = True
+) -> str:
+    """Say which seat is ahead of all others now, if another one was, or several were level."""
+    tables = (before, after)
+    leaders = [_find_leader(count_totals(each, len(names), is_running=is_running)) for each in tables]
+    if leaders[1] is None or leaders[0] == leaders[1]:
+        return ""
+    return f"{names[leaders[1]]} takes the lead."
+
+
+def _find_leader(totals: Sequence[int]) -> int | None:
+    return totals.index(max(totals)) if totals.count(max(totals)) == 1 else None
 
 
 class TextFrameWriter:
@@ -208,6 +240,10 @@ class TextFrameWriter:
     def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
         """Return nothing."""
         return ""
+
+    def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
+        """Say who takes the lead, where the views count points."""
+        return describe_lead(before, after, names)
 
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Return the views as text, one below the other."""

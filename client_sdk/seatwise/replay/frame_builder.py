@@ -17,6 +17,7 @@ from seatwise.kits.frames import (
     SeatTimes,
     TableFacts,
     Viewpoint,
+    count_totals,
     is_open_to,
 )
 from seatwise.kits.game_kit import RaceMethod
@@ -217,6 +218,8 @@ class FrameBuilder:
         self._last_hints: tuple[str, ...] = ()
         self._seats = tuple(map(Seat, range(len(setup.bots))))
         self._position = first_position(setup)
+        self._table: TableFacts = {}
+        """The table of the newest frame."""
         self._last: tuple[TableFacts, tuple[Json, ...]] | None = None
         """The table when the match is over: all that lies open, and what each seat holds."""
         self._used_ms = [0] * len(setup.bots)
@@ -266,12 +269,13 @@ class FrameBuilder:
         moves = tuple(self._moves_in(entry)) if entry else ()
         is_other = self._is_other_than_hint(entry)
         self._last_hints = self._hints_for(prompt)
+        last_table, self._table = self._table, table
         return Frame(
             kind=entry.kind if entry else "round",
             says=self._describe_step(entry, moves, before, table),
             asked=tuple(sorted(prompt.seats)) if prompt else (),
             moves=moves,
-            points=_total_points(table, len(self._seats)),
+            points=count_totals(table, len(self._seats), is_running=False),
             table=table,
             own=own,
             times=tuple(map(self._times_of, self._seats)),
@@ -279,6 +283,7 @@ class FrameBuilder:
             seq=self._position.seq if is_all else None,
             at_ms=self._position.at_ms if is_all else None,
             hints=self._last_hints,
+            turn=self.writer.describe_turn(last_table, table, self.names),
             is_other_than_hint=is_other,
         )
 
@@ -357,8 +362,3 @@ def charges_in(entry: Entry) -> Iterator[tuple[Seat, int]]:
             yield from ((call.seat, call.charge.charged_ms) for call in entry.calls)
         case Agreed():
             yield from ((each.seat, each.charge.charged_ms) for each in entry.asked)
-
-
-def _total_points(table: TableFacts, seats: int) -> tuple[int, ...]:
-    rounds = table.get("points") or ()
-    return tuple(sum(each[seat] for each in rounds) for seat in range(seats))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise.errors import UsageError
-from seatwise.kits.frames import ALL_OPEN, Frame, Viewpoint
+from seatwise.kits.frames import ALL_OPEN, Frame, Viewpoint, count_totals
 from seatwise.replay.frame_builder import HintSource, build_frames, make_printable, short_names
 from seatwise_referee.journal import entry_from_json
 from seatwise_referee.verify import verify_line
@@ -46,12 +46,27 @@ class MatchReplay:
     """The end of the record's chain, in hex; empty without a record."""
 
     @property
+    def decisive_step(self) -> int:
+        """The first step from which on no other bot has as many points as a winner, those of the open round included.
+
+        The last step where no points decide, as after a forfeit, or while the match goes on.
+        """
+        last, seats = len(self.frames) - 1, range(len(self.bots))
+        others = [seat for seat in seats if self.ranks and self.ranks[seat] > 1]
+        for step in range(last, -1, -1):
+            totals = count_totals(self.frames[step].table, len(self.bots))
+            least = min((totals[seat] for seat in seats if seat not in others), default=0)
+            if not others or max(totals[seat] for seat in others) >= least:
+                return min(step + 1, last)
+        return 0
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The short names of the bots, by seat."""
         return short_names(self.bots)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the replay as JSON. Its keys are the names of the fields, and `names`."""
+        """Return the replay as JSON. Its keys are the names of the fields, `names` and `decisive_step`."""
         return {
             "match": self.match,
             "game": self.game,
@@ -62,6 +77,7 @@ class MatchReplay:
             "ranks": list(self.ranks),
             "endings": list(self.endings),
             "chain": self.chain,
+            "decisive_step": self.decisive_step,
             "frames": [frame.to_json() for frame in self.frames],
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from seatwise.kits import find_kit
 from seatwise.kits.codecs import CODECS
+from seatwise.kits.frames import count_totals
 from seatwise.replay import Frame, MatchReplay, OpenedHands, build_replay
 from seatwise.replay.frame_builder import short_names
 from seatwise.v1 import match_pb2, match_service_pb2
@@ -51,6 +52,8 @@ class PositionWriter:
         self._codec = CODECS[game]
         self._writer = find_kit(game).load_frame_writer()
         self._names = short_names(tuple(match.bots))
+        self._table: Any = {}
+        """The table of the newest step."""
         self._last: tuple[match_service_pb2.WatchMatchResponse, Any] | None = None
         """The position that was read last, and its view: the next step begins with it."""
 
@@ -92,16 +95,18 @@ class PositionWriter:
 
     def _frame(self, kind: str, says: str, table: Any, opened: tuple[OpenedHands, ...] = ()) -> Frame:
         seats = len(self._names)
+        last_table, self._table = self._table, table
         return Frame(
             kind=kind,
             says=says,
             asked=(),
             moves=(),
-            points=_total_points(table.get("points", ()), seats),
+            points=count_totals(table, seats, is_running=False),
             table=table,
             own=(None,) * seats,
             times=(None,) * seats,
             left=("",) * seats,
+            turn=self._writer.describe_turn(last_table, table, self._names),
             opened=opened,
         )
 
@@ -120,10 +125,6 @@ def _opened_in(response: match_service_pb2.WatchMatchResponse) -> tuple[OpenedHa
 def _cards_of(hand: match_service_pb2.OpenedHand) -> tuple[tuple[str, str], ...]:
     symbols = hand.symbols or [""] * len(hand.cards)
     return tuple(zip(hand.cards, symbols, strict=True))
-
-
-def _total_points(rounds: Sequence[Sequence[int]], seats: int) -> tuple[int, ...]:
-    return tuple(sum(each[seat] for each in rounds) for seat in range(seats))
 
 
 # The steps of a match that is played, written once for all who look at it from this process.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
+from seatwise.kits.frames import describe_lead
 from seatwise.kits.ubongo.text import draw
 from seatwise_referee.game import Json
 from seatwise_referee.games.ubongo import (
@@ -35,6 +36,7 @@ class UbongoFrameWriter:
             "round": view.round,
             "rounds": view.rounds,
             "points": [list(each) for each in view.points],
+            "running": list(view.laid),
             "laid": list(view.laid),
             "building": list(view.building),
             "offers": list(view.offers),
@@ -99,6 +101,10 @@ class UbongoFrameWriter:
             return ""
         agreed = [names[seat] for seat in after.offers if seat not in before.offers]
         return " ".join(f"{name} agrees to end the round." for name in agreed)
+
+    def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
+        """Say who takes the lead when a round is over: what is laid need not fit."""
+        return describe_lead(before, after, names, is_running=False)
 
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the layouts, or the hands."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import sub
 from typing import TYPE_CHECKING, Any, Final
 
+from seatwise.kits.frames import count_totals, describe_lead
 from seatwise_referee.game import Json
 from seatwise_referee.games.ugo import (
     MOST_FARMERS,
@@ -14,6 +16,7 @@ from seatwise_referee.games.ugo import (
     farmers_by_section,
     farmers_gained,
     lay,
+    score_kingdom,
     score_section,
 )
 from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, FARMER_PLACES
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 
 SECTION_NAMES: Final = "ABCDE"
+
+MUCH: Final = 15
+"""Points of a kingdom that are told when one step changes them by so many."""
 
 
 class UgoFrameWriter:
@@ -35,6 +41,7 @@ class UgoFrameWriter:
             "round": view.round,
             "rounds": view.rounds,
             "points": [list(each) for each in view.points],
+            "running": list(map(score_kingdom, view.kingdoms)),
             "leader": view.leader,
             "trick": _texts_of(view.trick),
             "tricks": len(view.tricks),
@@ -110,6 +117,17 @@ class UgoFrameWriter:
         played = [(names[(leader + place) % len(names)], card) for place, card in enumerate(cards)]
         said = [f"{name} plays {card}." for name, card in played[len(before.trick) :]]
         return " ".join(said) or _describe_laying(before, after, names)
+
+    def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
+        """Say whose kingdom gains or loses much by one trick, and who takes the lead."""
+        old, new = (count_totals(table, len(names)) for table in (before, after))
+        changes = zip(names, map(sub, new, old), strict=True)
+        said = [
+            f"{name} {'gains' if change > 0 else 'loses'} {abs(change)} points at one stroke."
+            for name, change in changes
+            if abs(change) >= MUCH
+        ]
+        return " ".join((*said, describe_lead(before, after, names))).strip()
 
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the trick, and for each seat its hand and its kingdom."""

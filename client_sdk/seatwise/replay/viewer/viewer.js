@@ -3,7 +3,7 @@
 //   import { mount } from "./viewer.js";
 //   const viewer = mount(document.querySelector("#match"), replay);   // what MatchReplay.to_json() returns
 //   viewer.replace(longerReplay);                                      // a live match has more steps
-import { drawIn, formatSpan, toElement } from "./shapes.js";
+import { drawIn, formatSpan, shape, toElement } from "./shapes.js";
 import { UBONGO } from "./ubongo.js";
 import { UGO } from "./ugo.js";
 
@@ -37,17 +37,31 @@ function seenFrom(viewpoint, frame) {
   return { ...frame, own: only(frame.own), times: only(frame.times), moves, hints, is_other_than_hint: isOther, at_ms: null };
 }
 
+// Points so far, with those of the round that is played.
+const totalsOf = ({ points, table }) => points.map((each, seat) => each + (table.running?.[seat] ?? 0));
+
+// A line for each seat over all steps, the rounds, and where the match turns.
+function drawCurve(frames, starts, names) {
+  const last = Math.max(1, frames.length - 1), totals = frames.map(totalsOf), all = [0, ...totals.flat()];
+  const least = Math.min(...all), most = Math.max(...all), high = (value) => (96 - (92 * (value - least)) / Math.max(1, most - least)).toFixed(1);
+  const lines = names.map((_, seat) => shape("polyline", { class: `curve s${seat % 8}`, points: totals.map((each, step) => `${step},${high(each[seat])}`).join(" ") }));
+  const rounds = shape("path", { class: "rounds", d: starts.map((step) => `M${step} 0v100`).join("") });
+  const turns = shape("path", { class: "turns", d: frames.map((frame, step) => (frame.turn ? `M${step} 88v12` : "")).join("") });
+  return shape("svg", { viewBox: `0 0 ${last} 100`, preserveAspectRatio: "none", class: most > least ? "drawn" : "drawn flat", "aria-hidden": "true" }, rounds, turns, lines);
+}
+
 // Change a text only where it differs: each change costs a layout.
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 // The place of one seat, which stays while its content changes.
-function makeBoard() {
-  const parts = { who: "who", state: "state", points: "points" };
+function makeBoard(name, seat) {
+  const parts = { who: "who", state: "state", points: "points", running: "running" };
   for (const name of Object.keys(parts)) parts[name] = make("span", { class: name });
+  const swatch = make("span", { class: `swatch s${seat % 8}` }), title = make("h3", { title: name }, swatch, ...Object.values(parts));
   const drawn = make("div"), times = make("p", { class: "times" });
-  return { ...parts, drawn, times, section: make("section", {}, make("h3", {}, parts.who, parts.state, parts.points), drawn, times) };
+  return { ...parts, drawn, times, section: make("section", {}, title, drawn, times) };
 }
 
 function drawText(element, text) {
@@ -71,6 +85,7 @@ class Viewer {
     this.element = element;
     this.facts = make("h2");
     this.sentence = make("p", { role: "status", class: "sentence" });
+    this.turn = make("p", { class: "turn" });
     this.hint = make("p", { class: "hint" });
     this.table = make("div", { class: "table" });
     this.seats = this.replay.names.map(makeBoard);
@@ -78,17 +93,18 @@ class Viewer {
     this.opened = { section: make("details", { class: "opened", open: "" }), title: make("summary"), drawn: make("div") };
     this.opened.section.append(this.opened.title, this.opened.drawn);
     this.moves = make("ol", { class: "moves", tabindex: "0", "aria-label": "Moves" });
-    const stage = make("div", { class: "stage" }, this.facts, this.sentence, this.hint, this.table, this.boards, this.opened.section);
-    const side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
+    const told = make("div", { class: "told" }, this.facts, this.sentence, this.turn, this.hint);
+    const stage = make("div", { class: "stage" }, make("div", { class: "top" }, told, this.table), this.boards, this.opened.section);
+    this.side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
     element.classList.add("viewer");
-    element.replaceChildren(make("div", { class: "columns" }, stage, side), this.buildBar());
+    element.replaceChildren(make("div", { class: "columns" }, stage, this.side), this.buildBar());
     addEventListener("hashchange", () => this.readLink());
     addEventListener("keydown", (event) => this.onKey(event));
   }
 
   buildBar() {
     const button = (name, text, go) => {
-      const made = make("button", { type: "button", "aria-label": text, title: text }, icon(ICONS[name]));
+      const made = make("button", { type: "button", class: name, "aria-label": text, title: text }, icon(ICONS[name]));
       made.addEventListener("click", go);
       return made;
     };
@@ -97,11 +113,12 @@ class Viewer {
     this.slider = make("input", { type: "range", min: "0", value: "0", "aria-label": "Step" });
     this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
     this.count = make("output", { class: "count" });
+    this.curve = make("div", { class: "over" });
     return make("div", { class: "bar", role: "group", "aria-label": "Replay" },
       button("first", "First step", () => this.show(0)), button("back", "One step back", () => this.show(this.step - 1)),
       this.playButton,
       button("next", "One step on", () => this.show(this.step + 1)), button("last", "Last step", () => this.show(this.last)),
-      this.slider, this.count, this.buildOptions());
+      make("div", { class: "track" }, this.curve, this.slider), this.count, this.buildOptions());
   }
 
   buildOptions() {
@@ -115,8 +132,11 @@ class Viewer {
     const keys = make("p", { class: "keys" }, "Keys: left and right step, page up and page down change the round, home and end jump, space plays. While one of the buttons has the focus, V changes the viewpoint.");
     const seen = this.replay.viewpoint === "all" ? [make("label", {}, "See ", this.viewpoints)] : [];
     this.link = make("a", {}, "Link to this step");
+    const decisive = this.replay.decisive_step ? [make("a", { href: `#step=${this.replay.decisive_step}` }, "Decisive moment")] : [];
+    const exact = make("input", { type: "checkbox" });
+    exact.addEventListener("change", () => this.useExactTimes(exact.checked));
     return make("details", { class: "options" }, make("summary", {}, "Options"),
-      make("div", {}, ...seen, make("label", {}, "Round ", this.rounds), make("label", {}, "Speed ", this.speed), this.link), keys);
+      make("div", {}, ...seen, make("label", {}, "Round ", this.rounds), make("label", {}, "Speed ", this.speed), make("label", {}, exact, " Times to the millisecond"), this.link, ...decisive), keys);
   }
 
   fill() {
@@ -127,6 +147,7 @@ class Viewer {
     const starts = frames.flatMap((frame, step) => (frame.kind === "dealt" || frame.kind === "round" ? [[frame.table.round, step]] : []));
     this.rounds.replaceChildren(...starts.map(([round, step]) => make("option", { value: step }, round ?? "1")));
     this.starts = starts.map(([, step]) => step);
+    drawIn(this.curve, drawCurve(frames, this.starts, this.replay.names));
   }
 
   // A live match gets longer: what is listed already stays.
@@ -140,10 +161,10 @@ class Viewer {
   }
 
   listStep(frame, step) {
-    const button = make("button", { type: "button" }, make("span", {}, frame.says));
+    const button = make("button", { type: "button" }, make("span", {}, frame.says, frame.turn ? make("b", {}, ` ${frame.turn}`) : ""));
     if (frame.is_other_than_hint) button.append(make("span", { class: "other" }, "not the hint"));
     const charged = frame.moves.map((move) => move.charged_ms).filter((ms) => ms !== null);
-    if (charged.length) button.append(make("span", { class: "charge" }, formatSpan(Math.max(...charged))));
+    if (charged.length) button.append(make("span", { class: "charge" }, this.formatTime(Math.max(...charged))));
     button.addEventListener("click", () => this.show(step));
     return make("li", frame.kind === "round" ? { class: "round" } : {}, button);
   }
@@ -162,8 +183,10 @@ class Viewer {
   draw() {
     const frame = seenFrom(this.viewpoint, this.replay.frames[this.step]);
     const drawing = DRAWN[this.replay.game];
-    write(this.facts, drawing ? drawing.describeFacts(frame) : `Step ${this.step}`);
+    const isDecisive = this.step > 0 && this.step === this.replay.decisive_step;
+    write(this.facts, `${isDecisive ? "Decisive moment: " : ""}${drawing ? drawing.describeFacts(frame) : `Step ${this.step}`}`);
     this.sentence.textContent = frame.says;
+    write(this.turn, frame.turn ?? "");
     write(this.hint, frame.hints.flatMap((hint, seat) => (hint ? [`For ${this.replay.names[seat]}: ${hint}.`] : [])).join(" "));
     const start = this.starts.filter((each) => each <= this.step).at(-1) ?? 0;
     const steps = this.replay.frames.slice(start, this.step + 1).map((each) => seenFrom(this.viewpoint, each));
@@ -181,8 +204,11 @@ class Viewer {
     const left = frame.left[seat].toLowerCase().replaceAll("_", " ");
     board.section.classList.toggle("asked", isAsked);
     write(board.who, name);
-    write(board.state, left || (isAsked ? "to move" : ""));
+    const isWon = frame.kind === "finished" && this.replay.ranks[seat] === 1, running = frame.table.running?.[seat];
+    board.section.classList.toggle("won", isWon);
+    write(board.state, left || (isWon ? "wins" : isAsked ? "to move" : ""));
     write(board.points, `${frame.points[seat]} points`);
+    write(board.running, running ? `${running > 0 ? "+" : "\u2212"}${Math.abs(running)} now` : "");
     write(board.times, times ? this.describeTimes(times) : "");
     if (drawing) drawIn(board.drawn, drawing.drawSeat(frame, seat, name));
     else drawText(board.drawn, own ? own.text : "");
@@ -198,8 +224,20 @@ class Viewer {
     drawIn(this.opened.drawn, drawing.drawOpened(hands, opened.length > 1));
   }
 
+  // Milliseconds are for those who ask for them.
+  formatTime(ms) {
+    return this.isExact ? formatSpan(ms) : ms < 100 ? "" : `${(ms / 1000).toFixed(ms < 9_950 ? 1 : 0)} s`;
+  }
+
+  useExactTimes(isExact) {
+    Object.assign(this, { isExact, listed: null });
+    this.fill();
+    this.draw();
+  }
+
   describeTimes(times) {
-    const said = [`thought ${formatSpan(times.used_ms)}, longest ${formatSpan(times.longest_ms)}`, `bank ${formatSpan(times.bank_ms)}`];
+    const said = [`${this.formatTime(times.bank_ms) || "0 s"} left`, `thought ${this.formatTime(times.used_ms) || "0 s"}`];
+    if (this.isExact) said.push(`longest ${formatSpan(times.longest_ms)}`);
     if (times.strikes) said.push(`time-outs: ${times.strikes}`);
     if (times.rejections) said.push(`illegal moves: ${times.rejections}`);
     return said.join(" · ");
@@ -235,7 +273,7 @@ class Viewer {
     this.fill();
     const step = Number(named.get("step"));
     this.step = -1;
-    this.show(Number.isInteger(step) ? step : 0, false);
+    this.show(named.has("step") && Number.isInteger(step) ? step : this.replay.decisive_step ?? 0, false);
   }
 
   setViewpoint(text) {

@@ -7,10 +7,17 @@ const TRIES = 3;
 const element = document.querySelector("#viewer");
 const told = document.querySelector("#link-state");
 
+// The result stands beside the board, where there is room.
+function mountBeside(replay) {
+  const made = mount(element, replay);
+  made.side.prepend(document.querySelector("#state"));
+  return made;
+}
+
 async function showReplay() {
   const response = await fetch(element.dataset.frames);
   if (!response.ok) throw new Error(response.status);
-  mount(element, await response.json());
+  mountBeside(await response.json());
 }
 
 // The steps of a live match by their numbers. A stream begins with the newest one; those before it are loaded beside it.
@@ -51,7 +58,7 @@ function watchMatch() {
     timer = 0;
     const shown = { ...replay, frames: [...steps.steps] };
     if (viewer) return viewer.replace(shown);
-    viewer = mount(element, shown);
+    viewer = mountBeside(shown);
     if (!location.hash.startsWith("#step=")) viewer.show(viewer.last, false);
   };
   const steps = new LiveSteps(() => (timer ||= setTimeout(draw, viewer ? SHORTEST_DRAW_MS : 0)));

@@ -1,5 +1,5 @@
 // The seat of a person in Ubongo: cards are dragged onto the board, or moved and turned by buttons and keys.
-import { countOf, head, make, makeButton, totalsOf } from "./seat_parts.js";
+import { boardsFromOwn, countOf, head, make, makeButton, totalsOf } from "./seat_parts.js";
 import { label, shape, toElement } from "./shapes.js";
 import { cellsOf, drawLayout, drawTile } from "./ubongo.js";
 
@@ -267,7 +267,7 @@ export class UbongoSeat {
 
   drawBoards() {
     const { view, told } = this, totals = totalsOf(view.points, told.names.length);
-    this.boards.replaceChildren(...told.names.map((name, seat) => {
+    this.boards.replaceChildren(...boardsFromOwn(told, (name, seat) => {
       const isOwn = seat === told.seat, built = view.lastRound[seat];
       const said = [`${totals[seat]} points`, isOwn ? "" : `${countOf(view.laid[seat], "card")} laid`, view.offers.includes(seat) ? "agrees to end" : ""];
       const section = make("section", isOwn ? { class: "own" } : {}, head(name, ...said));

@@ -1,5 +1,5 @@
 // The seat of a person in UGO!: the cards of its hand are buttons, and won cards are laid in the order in which they are chosen.
-import { countOf, head, make, makeButton, totalsOf } from "./seat_parts.js";
+import { boardsFromOwn, countOf, head, make, makeButton, totalsOf } from "./seat_parts.js";
 import { picture, toElement } from "./shapes.js";
 import { UGO, drawUgoCard, drawUgoKingdom, nameUgoCard } from "./ugo.js";
 
@@ -124,7 +124,7 @@ export class UgoSeat {
 
   drawBoards() {
     const { view, told } = this, totals = totalsOf(view.points, told.names.length);
-    this.boards.replaceChildren(...told.names.map((name, seat) => {
+    this.boards.replaceChildren(...boardsFromOwn(told, (name, seat) => {
       const kingdom = kingdomOf(view.kingdoms[seat]), isOwn = seat === told.seat;
       const said = [`${totals[seat]} points`, isOwn ? "" : countOf(view.handSizes[seat], "card")];
       const drawn = picture(324, 136, `${name}: ${describeKingdom(kingdom)}`, drawUgoKingdom(kingdom, 5, 4));
