@@ -133,19 +133,30 @@ def test_records_on_standard_output_are_records_only() -> None:
     assert json.loads("".join(done.stdout.splitlines()[2:]))["matches"] == 2
 
 
+THREE = "play ugo loud.py:Loud random --seed 7 --matches 3 --records"
+
+
+def played_in(file: Path) -> list[tuple[list[int], list[str]]]:
+    records = map(json.loads, file.read_text().splitlines())
+    return [(each["outcome"]["points"], each["entries"][-1]["endings"]) for each in records]
+
+
+@pytest.fixture(scope="module")
+def three_matches(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[int], list[str]]]:
+    """What comes of them where nothing is wrong with the output."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "loud.py").write_text(LOUD)
+    assert run(f"{THREE} whole.jsonl", cwd=folder).returncode == 0
+    return played_in(folder / "whole.jsonl")
+
+
 @pytest.mark.parametrize("where", ["| head -1", "2>&1 | head -1", "2> /dev/full", "2>&-", "> /dev/full 2>&1"])
-def test_a_fault_of_the_output_ends_the_command_and_costs_no_move(folder: Path, where: str) -> None:
-    line = "play ugo loud.py:Loud random --seed 7 --matches 3 --records"
-    assert run(f"{line} whole.jsonl").returncode == 0
-    done = run(f"{line} part.jsonl {where}", executable="/bin/bash")
-    part, whole = (
-        [
-            (each["outcome"]["points"], each["entries"][-1]["endings"])
-            for each in map(json.loads, (folder / name).read_text().splitlines())
-        ]
-        for name in ("part.jsonl", "whole.jsonl")
-    )
-    assert part == whole[: len(part)]
+def test_a_fault_of_the_output_ends_the_command_and_costs_no_move(
+    folder: Path, three_matches: list[tuple[list[int], list[str]]], where: str
+) -> None:
+    done = run(f"{THREE} part.jsonl {where}", executable="/bin/bash")
+    part = played_in(folder / "part.jsonl")
+    assert part == three_matches[: len(part)]
     assert "Traceback" not in done.stderr
     if "full" in where or "2>&1 |" in where:
         assert len(part) < 3 or "> /dev/full 2>&1" in where
@@ -190,7 +201,9 @@ def test_ctrl_c_in_play_keeps_the_matches_that_are_over(folder: Path) -> None:
         ("league run mark.toml --results taken", "taken: File exists"),
     ],
 )
-def test_a_fault_of_a_file_names_the_file(folder: Path, line: str, told: str) -> None:
+def test_a_fault_of_a_file_names_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
     records = (folder / "a.jsonl").read_bytes()
     (folder / "a.gz").write_bytes(gzip.compress(records))
     (folder / "mark.jsonl").write_bytes(b"\xef\xbb\xbf" + records)
@@ -200,10 +213,18 @@ def test_a_fault_of_a_file_names_the_file(folder: Path, line: str, told: str) ->
     league = 'name = "s"\ngame = "ugo"\nseats = 2\nrounds = 2\ntables = "local"\n'
     entrants = '[[entrants]]\nbot = "random"\n[[entrants]]\nbot = "greedy"\n'
     (folder / "mark.toml").write_text(league + entrants, encoding="utf-8-sig")
-    done = run(line)
-    assert told in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Errno" not in done.stderr
+    words, _, source = line.partition(" <")
+    if source == "&-":  # standard input is closed: only a process has none
+        done = run(line)
+        output = done.stdout + done.stderr
+    else:
+        with open(source.strip() or os.devnull) as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            main(words.split())
+        output = "".join(capsys.readouterr())
+    assert told in output
+    assert "Traceback" not in output
+    assert "Errno" not in output
     assert not (folder / "-").exists()
 
 
@@ -235,6 +256,6 @@ def test_every_option_with_a_file_says_whether_it_is_read_or_written() -> None:
         (name, dest) for name, dest in untold if name not in ("serve", "config")
     }  # they replace no file
     assert untold == {
-        ("ctl", "ca"), ("ctl", "into"), ("ctl", "token"), ("mcp", "bearer_file"), ("verify", "file"), ("league", "file"),
+        ("ctl", "ca"), ("ctl", "into"), ("ladder", "records"), ("ctl", "token"), ("mcp", "bearer_file"), ("verify", "file"), ("league", "file"),
     }  # fmt: skip
     assert os.path.exists("a.jsonl")

@@ -183,12 +183,12 @@ def add_unit_arguments(parser: ArgumentParser, units: str) -> None:
         "--units", type=parse_units, metavar="START:END", help=f"do only these {units}, from 0, for --merge"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE",
+        "--out", type=parse_output, metavar="FILE",
         help="write each answer to this file; the same command goes on from there",
     )  # fmt: skip
     parser.add_argument(
         "--merge",
-        type=Path,
+        type=InputFile,
         nargs="+",
         metavar="FILE",
         help="put together what others wrote with --units and --out",

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import (
@@ -101,11 +102,11 @@ def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
     rule = StopRule(margin=arguments.margin, most_matches=arguments.matches)
     units, unit_plan = arguments.units, plan.to_unit_plan()
     workers: UnitWorkers = (
-        PartFiles(arguments.merge, unit_plan)
+        PartFiles([*map(Path, arguments.merge)], unit_plan)
         if arguments.merge
         else make_workers(arguments.on, arguments.jobs)
     )
-    part = UnitFile(arguments.out, unit_plan, units) if arguments.out else nullcontext()
+    part = UnitFile(Path(arguments.out), unit_plan, units) if arguments.out else nullcontext()
     most = len(units) * len(plan.tables) if units else rule.most_matches
     with part as file, _show_progress(most, is_quiet=arguments.json) as show:
 

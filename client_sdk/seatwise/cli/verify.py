@@ -203,12 +203,14 @@ def _verify_in_units(lines: Iterator[bytes], arguments: Namespace) -> Iterator[V
     plan = UnitPlan(VERDICTS, {"decks": decks, "records": records}, decks)
     jobs = None if arguments.jobs == "auto" or (arguments.on and arguments.jobs == 1) else arguments.jobs
     workers: UnitWorkers = (
-        PartFiles(arguments.merge, plan) if arguments.merge else make_workers(arguments.on, jobs)
+        PartFiles([*map(Path, arguments.merge)], plan)
+        if arguments.merge
+        else make_workers(arguments.on, jobs)
     )
     batches = batch_lines(lines)
     if units := arguments.units:
         batches = (each for each in batches if each[0] in units)
-    with UnitFile(arguments.out, plan, units) if arguments.out else nullcontext() as file:
+    with UnitFile(Path(arguments.out), plan, units) if arguments.out else nullcontext() as file:
         yield from read_verdicts(UnitRun(plan, workers, file=file), batches)
 
 

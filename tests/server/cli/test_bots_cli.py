@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
-from harness import SOON_S, House
+from harness import House
+from harness.terminal import seatwise
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def said(house: House, data: Path, *args: str, token: str = "") -> tuple[int, str, str]:
-    """`seatwise` as a process, with a data folder of its own: exit code, standard output, standard error."""
+    """Exit code, standard output, standard error of a command with a data folder of its own."""
     named = ["--address", house.address, *(["--token", token] if token else [])]
-    environment = {**os.environ, "SEATWISE_DATA": str(data)}
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "seatwise", *args, *named, stdout=pipe, stderr=pipe, env=environment
-    )
-    async with asyncio.timeout(SOON_S * 3):
-        out, complained = await process.communicate()
-    return process.returncode or 0, out.decode(), complained.decode()
+    return await seatwise(*args, *named, data=data)
 
 
 async def told(house: House, data: Path, *args: str) -> list[dict]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 
 import pytest
 import pytest_asyncio
 from harness import SOON_S, fleet, plays_on, until
-from harness.terminal import ctl, told
+from harness.terminal import ctl, seatwise, told
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -91,14 +90,9 @@ async def test_a_drained_referee_finishes_what_it_has_and_takes_no_more(ships):
 
 
 async def health(address: str, *args: str) -> tuple[int, str]:
-    """`seatwise ctl health` as a process: exit code, and all that it said."""
-    command = [sys.executable, "-m", "seatwise", "ctl", "health", "--address", address, *args]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    async with asyncio.timeout(SOON_S):
-        said, _ = await process.communicate()
-    return process.returncode or 0, said.decode().strip()
+    """The exit code of `seatwise ctl health`, and all that it said."""
+    code, said, complained = await seatwise("ctl", "health", "--address", address, *args)
+    return code, (said + complained).strip()
 
 
 async def test_a_probe_is_told_who_is_ready_without_a_token(ships):

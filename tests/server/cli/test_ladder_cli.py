@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from harness import SOON_S, House
+from harness import House
 from harness.ladder import Rung, played_with_a_friend, players
+from harness.terminal import seatwise
 
 from seatwise.client import AsyncClient
 from seatwise_referee.ending import Ending
@@ -24,21 +25,10 @@ from seatwise_server.competition.logged_result import LoggedResult
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def said(*args: str, within_s: float = SOON_S * 3) -> tuple[int, str, str]:
-    """`seatwise` as a process: exit code, standard output, standard error."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "seatwise", *args, stdout=pipe, stderr=pipe
-    )
-    async with asyncio.timeout(within_s):
-        out, complained = await process.communicate()
-    return process.returncode or 0, out.decode(), complained.decode()
-
-
 async def ladder(house: House, *args: str, token: str = "") -> tuple[int, str, str]:
-    """`seatwise ladder` as a process; without a token as anybody."""
+    """`seatwise ladder`; without a token as anybody."""
     named = ["--token", token] if token else []
-    return await said("ladder", *args, "--address", house.address, *named)
+    return await seatwise("ladder", *args, "--address", house.address, *named)
 
 
 async def lines(house: House, *args: str) -> list[dict]:
@@ -214,9 +204,14 @@ async def test_a_program_reads_the_same(played: Rung) -> None:
 @pytest.mark.parametrize("game", ["ugo", "ubongo"])
 async def test_the_demo_is_a_ladder(tmp_path: Path, game: str) -> None:
     file = tmp_path / "records.jsonl"
-    args = ("demo", "--game", game, "--matches", "3", "--json", "--records", str(file))
-    code, out, complained = await said(*args, within_s=120)
-    assert code == 0, complained
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "seatwise", "demo", "--game", game, "--matches", "3", "--json", "--records", str(file),
+        stdout=pipe, stderr=pipe,
+    )  # fmt: skip
+    async with asyncio.timeout(120):
+        out, complained = await process.communicate()
+    assert process.returncode == 0, complained
     told = json.loads(out.splitlines()[-1])
     assert told["matches"] >= 3
     assert len(told["ladder"]) == 4

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from typing import Any
 
 import grpc
 import pytest
 from harness import House, refusal_of
 from harness.table import QUICK, Chair, Table
+from harness.terminal import seatwise
 from harness.wire import SOON_S
 
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
@@ -201,14 +201,11 @@ async def test_a_match_of_a_set_is_created_from_the_terminal(house: House) -> No
 
 
 async def said(house: House, *args: str, token: str | None = None) -> str:
-    """`seatwise match` as a process, with the admin token if no other is given; what it prints."""
+    """What `seatwise match` prints, with the admin token if no other is given."""
     named = ("--address", house.address, "--token", house.admin.token if token is None else token)
-    command = [sys.executable, "-m", "seatwise", "match", *args, *named]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(SOON_S * 3):
-        out, _ = await process.communicate()
-    assert process.returncode == 0
-    return out.decode()
+    code, out, complained = await seatwise("match", *args, *named)
+    assert code == 0, complained
+    return out
 
 
 @pytest.mark.parametrize("name", ["sets/none", "matches/x", ""])

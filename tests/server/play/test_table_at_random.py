@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from doubles.room import Link, Room
 from doubles.virtual import in_virtual_time, settle
+from matches.effort import examples
 
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
@@ -157,7 +158,8 @@ class Evening:
             self.room.table.void_match(VoidReason.ABORTED)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", range(examples(60, 16)))
 @in_virtual_time
 async def test_a_table_keeps_its_word(seed: int) -> None:
     evening = Evening(seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from harness import House, house_in, in_memory, refusal_of
-from harness.terminal import ctl
+from harness.terminal import ctl, seatwise
 from redis.asyncio import Redis
 
 from seatwise.audit_chain import verify_audit_log
@@ -316,8 +315,5 @@ async def test_the_log_is_listed_exported_and_verified_and_outlives_the_erasure_
 async def verified(file: Path, text: str, code: int) -> None:
     """Has `seatwise verify` check this log."""
     file.write_text(text)  # noqa: ASYNC240  # a few lines
-    pipe = asyncio.subprocess.PIPE
-    command = [sys.executable, "-m", "seatwise", "verify", str(file)]
-    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-    said, _ = await process.communicate()
-    assert (process.returncode, b"audit log verified" in said) == (code, code == 0), said
+    found, said, _ = await seatwise("verify", str(file))
+    assert (found, "audit log verified" in said) == (code, code == 0), said
