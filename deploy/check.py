@@ -5,6 +5,7 @@ No tool needs a container engine, a cluster or a running systemd. The program na
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -48,7 +49,7 @@ def compose(folder: Path) -> Iterator[str]:
 
 def kubernetes(folder: Path) -> Iterator[str]:
     """Yields each difference from the newest schemas."""
-    files = sorted((folder / "kubernetes").glob("*.yaml"))
+    files = [*_manifest_files(folder), folder / "kubernetes" / "monitoring" / "autoscaler.yaml"]
     yield from _complaints([_tool("kubernetes-validate"), "--strict", "--quiet", *files])
 
 
@@ -88,7 +89,7 @@ def _nginx_files(folder: Path) -> Iterator[tuple[str, str]]:
     import yaml  # comes with the tools of this page
 
     yield "nginx.conf", (folder / "nginx.conf").read_text()
-    manifest = folder / "kubernetes" / "front-door.yaml"
+    manifest = folder / "kubernetes" / "manifests" / "front-door.yaml"
     for resource in yaml.safe_load_all(manifest.read_text()):
         if resource["kind"] == "ConfigMap":
             yield manifest.name, resource["data"]["nginx.conf"]
@@ -122,6 +123,28 @@ def limits(folder: Path) -> Iterator[str]:
     yield from _unit_limits(folder)
     yield from _compose_limits(folder)
     yield from _cluster_limits(folder)
+
+
+def addresses(folder: Path) -> Iterator[str]:
+    """Yields the places where a bot elsewhere would be told to look for the server on its own machine, and what is open to the world."""
+    for name, line in command_lines(folder).items():
+        for each in line:
+            if re.match(r"(--address=|--ws-address=)?(\w+://)?(localhost|127\.|\[::1\])", each):
+                yield f"{name}: {each} is the bot's own machine"
+    settings = (folder / "kubernetes" / "settings.env").read_text()
+    yield from (
+        f"settings.env: {each} has a default" for each in re.findall(r"^[\w-]+=.+$", settings, re.MULTILINE)
+    )
+    for resource in _manifests(folder):
+        if resource["kind"] == "Secret":
+            yield f"{resource['metadata']['name']}: secrets are made by make-secrets.sh"
+        for pod in [resource["spec"]["template"]["spec"]] if "template" in resource.get("spec", {}) else ():
+            for container in pod["containers"]:
+                if "livenessProbe" not in container:
+                    yield f"{resource['metadata']['name']}: {container['name']} has no liveness probe"
+    default = next(each for each in _manifests(folder) if each["metadata"]["name"] == "seatwise-default")
+    if set(default["spec"]["policyTypes"]) != {"Ingress", "Egress"}:
+        yield "network.yaml: pods may connect to anything"
 
 
 def _nginx_limits(folder: Path) -> Iterator[str]:
@@ -171,8 +194,11 @@ def _cluster_limits(folder: Path) -> Iterator[str]:
 def _manifests(folder: Path) -> list[dict[str, Any]]:
     import yaml
 
-    files = sorted((folder / "kubernetes").glob("*.yaml"))
-    return [resource for path in files for resource in yaml.safe_load_all(path.read_text())]
+    return [each for path in _manifest_files(folder) for each in yaml.safe_load_all(path.read_text())]
+
+
+def _manifest_files(folder: Path) -> list[Path]:
+    return sorted((folder / "kubernetes" / "manifests").glob("*.yaml"))
 
 
 def _selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
@@ -188,19 +214,25 @@ def command_lines(folder: Path) -> dict[str, list[str]]:
     import yaml
 
     lines: dict[str, list[str]] = {}
-    for path in sorted((folder / "kubernetes").glob("*.yaml")):
-        for resource in yaml.safe_load_all(path.read_text()):
-            if resource["kind"] in ("Deployment", "StatefulSet"):
-                for container in resource["spec"]["template"]["spec"]["containers"]:
-                    if container["name"] == "seatwise":
-                        lines[resource["metadata"]["name"]] = container["args"]
+    for resource in _manifests(folder):
+        if resource["kind"] in ("Deployment", "StatefulSet"):
+            for container in resource["spec"]["template"]["spec"]["containers"]:
+                if container["name"] == "seatwise":
+                    lines[resource["metadata"]["name"]] = [_with_settings(each) for each in container["args"]]
     for name, service in yaml.safe_load((folder / "compose.yaml").read_text())["services"].items():
-        if service.get("image") == "seatwise" and "entrypoint" not in service:
-            lines[f"compose {name}"] = service["command"]
+        if service.get("image", "").endswith("seatwise") and "entrypoint" not in service:
+            lines[f"compose {name}"] = [
+                re.sub(r"\$\{\w+:\?[^}]*\}", "host", each) for each in service["command"]
+            ]
     for unit in sorted((folder / "systemd").glob("*.service")):
         for start in re.findall("^ExecStart=(.*)$", unit.read_text(), re.MULTILINE):
             lines[unit.name] = shlex.split(start.replace("%i", "7441").replace("%H", "host"))[2:]
     return lines
+
+
+def _with_settings(text: str) -> str:
+    """The argument with examples of the settings that an operator is asked for."""
+    return text.replace("$(POD_NETWORK)", "10.244.0.0/16").replace("$(PUBLIC_ADDRESS)", "host:7443")
 
 
 CHECKS: dict[str, Callable[[Path], Iterator[str]]] = {
@@ -211,6 +243,7 @@ CHECKS: dict[str, Callable[[Path], Iterator[str]]] = {
     "nginx": nginx,
     "TLS": tls,
     "limits": limits,
+    "addresses": addresses,
 }
 
 
@@ -225,7 +258,8 @@ def _tool(name: str, *elsewhere: str) -> str:
 
 
 def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    asked = os.environ | {"SEATWISE_HOST": "host"}  # compose.yaml wants it
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=asked)
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -30,33 +34,53 @@ BROKEN = [
     ("Dockerfile", "Dockerfile", "ARG BASE=python:3.13-slim", "ARG BASE=python"),
     ("compose.yaml", "compose.yaml", "    command: [redis-server", "    comand: [redis-server"),
     ("compose.yaml", "compose.yaml", 'volumes: ["redis:/data"', 'volumes: ["reddis:/data"'),
-    ("kubernetes/", "kubernetes/referee.yaml", "  serviceName:", "  servicename:"),
-    ("kubernetes/", "kubernetes/lobby.yaml", "  replicas: 2", "  replicas: two"),
-    ("kubernetes/", "kubernetes/gateway.yaml", "kind: Deployment", "kind: Deploiment"),
-    ("kubernetes/", "kubernetes/config.yaml", "stringData:", "stringdata:"),
-    ("kubernetes/", "kubernetes/metrics.yaml", "data:", "date:"),
-    ("kubernetes/", "kubernetes/front-door.yaml", "type: LoadBalancer", "type: 7"),
-    ("nginx", "kubernetes/front-door.yaml", "grpc_pass grpcs://lobbies;", "grpc_pas grpcs://lobbies;"),
+    ("kubernetes/", "kubernetes/manifests/referee.yaml", "  serviceName:", "  servicename:"),
+    ("kubernetes/", "kubernetes/manifests/lobby.yaml", "  replicas: 2", "  replicas: two"),
+    ("kubernetes/", "kubernetes/manifests/gateway.yaml", "kind: Deployment", "kind: Deploiment"),
+    ("kubernetes/", "kubernetes/manifests/namespace.yaml", "labels:", "lables:"),
+    ("kubernetes/", "kubernetes/manifests/redis.yaml", "  serviceName:", "  servicename:"),
+    ("kubernetes/", "kubernetes/monitoring/autoscaler.yaml", "minReplicas: 2", "minReplicas: two"),
+    ("kubernetes/", "kubernetes/manifests/front-door.yaml", "type: LoadBalancer", "type: 7"),
+    (
+        "nginx",
+        "kubernetes/manifests/front-door.yaml",
+        "grpc_pass grpcs://lobbies;",
+        "grpc_pas grpcs://lobbies;",
+    ),
     ("nginx", "nginx.conf", "listen 7443 ssl http2;", "listen 7443 ssl http2"),
     ("TLS", "nginx.conf", "listen 7443 ssl http2;", "listen 7443 http2;"),
     ("TLS", "nginx.conf", "grpc_pass grpcs://lobbies;", "grpc_pass grpc://lobbies;"),
     ("TLS", "nginx.conf", "grpc_ssl_verify on;", "grpc_ssl_verify off;"),
-    ("TLS", "kubernetes/front-door.yaml", "grpc_ssl_verify on;\n", "\n"),
-    ("TLS", "kubernetes/front-door.yaml", "grpcs://$referee", "grpc://$referee"),
-    ("TLS", "kubernetes/lobby.yaml", "            - --tls-key=/etc/seatwise/tls/tls.key\n", ""),
-    ("TLS", "kubernetes/config.yaml", "rediss+sentinel://", "redis+sentinel://"),
+    ("TLS", "kubernetes/manifests/front-door.yaml", "grpc_ssl_verify on;\n", "\n"),
+    ("TLS", "kubernetes/manifests/front-door.yaml", "grpcs://$referee", "grpc://$referee"),
+    ("TLS", "kubernetes/manifests/lobby.yaml", "            - --tls-key=/etc/seatwise/tls/tls.key\n", ""),
     ("TLS", "compose.yaml", "rediss://", "redis://"),
     ("TLS", "compose.yaml", "--tls-cert, /etc/seatwise/tls/tls.crt, ", ""),
     ("TLS", "systemd/seatwise.service", " --tls auto", ""),
     ("TLS", "systemd/seatwise-front.service", " --tls-key /etc/seatwise/tls.key", ""),
     ("TLS", "systemd/seatwise-front.service", "rediss://", "redis://"),
-    ("kubernetes/", "kubernetes/network.yaml", "policyTypes: [Ingress]", "policyTipes: [Ingress]"),
+    ("kubernetes/", "kubernetes/manifests/network.yaml", "policyTypes: [Ingress]", "policyTipes: [Ingress]"),
+    (
+        "addresses",
+        "kubernetes/manifests/network.yaml",
+        "policyTypes: [Ingress, Egress]",
+        "policyTypes: [Ingress]",
+    ),
+    ("addresses", "kubernetes/manifests/front-door.yaml", "livenessProbe:", "startupProbe:"),
+    ("addresses", "kubernetes/manifests/referee.yaml", "wss://$(PUBLIC_ADDRESS)", "wss://localhost:7443"),
+    ("addresses", "kubernetes/settings.env", "public-address=", "public-address=localhost:7443"),
+    ("addresses", "compose.yaml", '--address, "referee-1.internal:7433"', '--address, "localhost:7433"'),
     ("limits", "nginx.conf", "limit_conn streams 512;", ""),
-    ("limits", "kubernetes/front-door.yaml", "limit_req zone=calls burst=400 nodelay;", ""),
-    ("limits", "kubernetes/front-door.yaml", "  externalTrafficPolicy: Local\n", ""),
-    ("limits", "kubernetes/gateway.yaml", "              memory: 512Mi", "              cpu: 1"),
-    ("limits", "kubernetes/network.yaml", "podSelector: {}", "podSelector: {matchLabels: {a: b}}"),
-    ("limits", "kubernetes/network.yaml", "values: [lobby, gateway, referee]", "values: [lobby, gateway]"),
+    ("limits", "kubernetes/manifests/front-door.yaml", "limit_req zone=calls burst=400 nodelay;", ""),
+    ("limits", "kubernetes/manifests/front-door.yaml", "  externalTrafficPolicy: Local\n", ""),
+    ("limits", "kubernetes/manifests/gateway.yaml", "              memory: 512Mi", "              cpu: 1"),
+    ("limits", "kubernetes/manifests/network.yaml", "podSelector: {}", "podSelector: {matchLabels: {a: b}}"),
+    (
+        "limits",
+        "kubernetes/manifests/network.yaml",
+        "values: [lobby, gateway, referee]",
+        "values: [lobby, gateway]",
+    ),
     ("limits", "systemd/seatwise.service", "MemoryMax=80%\n", ""),
     ("limits", "systemd/seatwise-front.service", "StartLimitIntervalSec=0\n", ""),
     ("limits", "systemd/seatwise-referee@.service", "Restart=on-failure\n", ""),
@@ -101,7 +125,8 @@ def test_a_broken_copy_is_refused(tmp_path, what, name, right, wrong):
 
 def test_every_file_has_its_broken_copy():
     checked = {path for pattern in ("Dockerfile", "*.yaml", "*.conf") for path in DEPLOY.glob(pattern)}
-    checked |= {*DEPLOY.glob("kubernetes/*"), *DEPLOY.glob("systemd/*")}
+    checked |= {*DEPLOY.glob("kubernetes/manifests/*"), *DEPLOY.glob("systemd/*")}
+    checked |= {DEPLOY / "kubernetes/settings.env", DEPLOY / "kubernetes/monitoring/autoscaler.yaml"}
     assert {str(path.relative_to(DEPLOY)) for path in checked} == {name for _, name, _, _ in BROKEN}
 
 
@@ -110,7 +135,7 @@ def test_a_missing_tool_is_said_and_fails_nothing(monkeypatch, capsys):
     assert check.main(DEPLOY) == 0
     said = capsys.readouterr().err.splitlines()
     assert len(said) == len(
-        [name for name in check.CHECKS if name not in ("TLS", "limits")]
+        [name for name in check.CHECKS if name not in ("TLS", "limits", "addresses")]
     )  # these need no tool
     assert all(line.startswith("not checked here: deploy/") for line in said)
 
@@ -119,9 +144,7 @@ def test_a_missing_tool_is_said_and_fails_nothing(monkeypatch, capsys):
 
 
 def manifests() -> list[dict]:
-    return [
-        it for path in sorted(DEPLOY.glob("kubernetes/*.yaml")) for it in yaml.safe_load_all(path.read_text())
-    ]
+    return list(check._manifests(DEPLOY))
 
 
 def containers() -> dict[str, dict]:
@@ -187,7 +210,7 @@ def test_probes_ask_for_what_the_server_answers():
         assert container["readinessProbe"]["grpc"]["service"] == rpc_server.ABLE, name
         assert container["livenessProbe"]["grpc"]["service"] == rpc_server.LIVE, name
         # The probes of Kubernetes speak no TLS.
-        port = config_of([*entry_point(), *container["args"]]).health_port
+        port = config_of([*entry_point(), *check.command_lines(DEPLOY)[name]]).health_port
         assert {container[probe]["grpc"]["port"] for probe in ("readinessProbe", "livenessProbe")} == {port}
         assert {"name": "health", "containerPort": port} in container["ports"]
 
@@ -206,6 +229,7 @@ def test_labels_selectors_and_services_belong_together():
     budgets = [
         it["spec"]["selector"]["matchLabels"] for it in manifests() if it["kind"] == "PodDisruptionBudget"
     ]
+    del workloads["seatwise-redis"]  # there is one
     assert sorted(map(str, budgets)) == sorted(map(str, workloads.values()))
 
 
@@ -255,6 +279,161 @@ def test_no_registry_is_named():
             ), path
 
 
+# The names, the secrets, and what the tools of a cluster make of the files
+
+
+def test_all_files_carry_the_names_of_one(tmp_path):
+    assert subprocess.run([sys.executable, DEPLOY / "names.py", "--check"], check=False).returncode == 0
+    for folder in ("deploy", "proto", "docs/starters/go"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    names = tmp_path / "deploy" / "names.toml"
+    text = names.read_text().replace('"seatwise"', '"registry.example.org/games/seatwise"')
+    names.write_text(text.replace('"seatwise.example"', '"git.example.org/games"'))
+    done = subprocess.run(
+        [sys.executable, names.with_name("names.py")], capture_output=True, text=True, check=True
+    )
+    assert {"deploy/compose.yaml", "docs/starters/go/go.mod", "proto/seatwise/v1/bot.proto"} <= {
+        *done.stdout.split()
+    }
+    referee = (tmp_path / "deploy/kubernetes/manifests/referee.yaml").read_text()
+    assert "image: registry.example.org/games/seatwise:0.3.0" in referee
+    assert (
+        'go_package = "git.example.org/games/gen/' in (tmp_path / "proto/seatwise/v1/bot.proto").read_text()
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Path:
+    """A copy of the files for Kubernetes, with secrets and settings."""
+    folder = tmp_path_factory.mktemp("cluster") / "kubernetes"
+    shutil.copytree(DEPLOY / "kubernetes", folder)
+    program = os.environ | {"SEATWISE": f"{Path(sys.executable).parent}/seatwise"}
+    make = [folder / "secrets" / "make-secrets.sh", "seatwise.example.org"]
+    done = subprocess.run(make, env=program, capture_output=True, text=True, check=True)
+    assert "Pin of its key: sha256//" in done.stdout
+    (folder / "settings.env").write_text(
+        "public-address=seatwise.example.org:7443\npod-network=10.244.0.0/16\n"
+    )
+    return folder
+
+
+def test_secrets_are_made_once_and_readable_for_their_owner_alone(cluster):
+    made = {path.name: path.read_text() for path in (cluster / "secrets").iterdir() if path.is_file()}
+    assert len(made["admin.token"]) >= 32
+    assert made["url"].startswith("rediss://:")
+    assert made["url"].split(":")[2].split("@")[0] in made["redis.conf"]
+    for name in ("admin.token", "url", "redis.conf", "tls.key", "door.key"):
+        assert (cluster / "secrets" / name).stat().st_mode & 0o077 == 0, name
+    make = [cluster / "secrets" / "make-secrets.sh", "seatwise.example.org"]
+    program = os.environ | {"SEATWISE": f"{Path(sys.executable).parent}/seatwise"}
+    subprocess.run(make, env=program, capture_output=True, check=True)
+    assert all((cluster / "secrets" / name).read_text() == text for name, text in made.items())
+    refused = subprocess.run([make[0], "localhost"], env=program, capture_output=True, text=True, check=False)
+    assert "do not find localhost" in refused.stderr
+
+
+TOOLS = {
+    "helm": "helm.sh/helm/v3/cmd/helm@v3.16.4",
+    "kustomize": "sigs.k8s.io/kustomize/kustomize/v5@v5.4.3",
+    "promtool": "github.com/prometheus/prometheus/cmd/promtool@v0.55.1",
+}
+
+
+def go_tool(name: str) -> str:
+    """The path of a tool, which is built once from its Go module."""
+    folder = Path.home() / ".cache" / "seatwise-tools"
+    if (folder / name).exists():
+        return str(folder / name)
+    if shutil.which("go") is None:
+        pytest.skip(f"{name} is not built: Go is not installed")
+    module = TOOLS[name]
+    done = subprocess.run(
+        ["go", "install", module],
+        env=os.environ | {"GOBIN": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"{module} cannot be built here: {done.stderr[-300:]}")
+    return str(folder / name)
+
+
+def run_tool(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (command, done.stderr[-3000:])
+    return done.stdout
+
+
+def resources_in(text: str) -> dict[tuple[str, str], dict]:
+    found = [each for each in yaml.safe_load_all(text) if each]
+    return {(each["kind"], each["metadata"]["name"]): each for each in found}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_chart_and_kustomization_render_the_same(cluster):
+    helm, kustomize = go_tool("helm"), go_tool("kustomize")
+    asked = ["--set", "publicAddress=seatwise.example.org:7443", "--set", "podNetwork=10.244.0.0/16"]
+    run_tool(helm, "lint", cluster, *asked)
+    chart = resources_in(run_tool(helm, "template", "seatwise", cluster, "--namespace", "seatwise", *asked))
+    overlay = resources_in(run_tool(kustomize, "build", cluster))
+    secrets = resources_in(run_tool(kustomize, "build", cluster / "secrets"))
+    assert all(all(secret["data"].values()) for secret in secrets.values())
+    [(_, settings)] = [key for key in overlay if key[1].startswith("seatwise-settings-")]
+    plain = yaml.safe_load(yaml.safe_dump(list(overlay.values())).replace(settings, "seatwise-settings"))
+    named = {(each["kind"], each["metadata"]["name"]): each for each in plain}
+    del named["Namespace", "seatwise"]
+    assert named == chart
+    mounted = {
+        volume["secret"]["secretName"]
+        for each in chart.values()
+        for volume in each.get("spec", {}).get("template", {}).get("spec", {}).get("volumes", ())
+        if "secret" in volume
+    }
+    assert mounted == {name for _, name in secrets}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_chart_asks_for_what_has_no_default_and_takes_other_values(cluster, tmp_path):
+    helm = go_tool("helm")
+    asked = ["--set", "publicAddress=h:7443", "--set", "podNetwork=10.0.0.0/8"]
+    for options, said in (
+        ((), "publicAddress: the HOST:PORT"),
+        (("--set", "publicAddress=localhost:7443"), "do not find localhost"),
+        (("--set", "publicAddress=h:7443"), "podNetwork: the network"),
+    ):
+        done = subprocess.run(
+            [helm, "template", cluster, *options], capture_output=True, text=True, check=False
+        )
+        assert done.returncode
+        assert said in done.stderr
+    values = tmp_path / "values.yaml"
+    values.write_text(
+        "image: registry.example.org/s:1\nmonitoring: true\nautoscaling: true\nredis: false\n"
+        "patches: {StatefulSet/seatwise-referee: {spec: {replicas: 4}}}\n"
+    )
+    text = run_tool(helm, "template", "x", cluster, "--namespace", "games", "--values", values, *asked)
+    found = resources_in(text)
+    assert found["StatefulSet", "seatwise-referee"]["spec"]["replicas"] == 4
+    assert {each["metadata"]["namespace"] for each in found.values()} == {"games"}
+    assert "seatwise.svc" not in re.sub(r"games\.svc|seatwise\.games", "", text)
+    assert ("StatefulSet", "seatwise-redis") not in found
+    assert {"PodMonitor", "PrometheusRule", "HorizontalPodAutoscaler"} <= {kind for kind, _ in found}
+    images = re.findall(r"image: (\S+)", text)
+    assert set(images) == {"registry.example.org/s:1", "nginx:1.27-alpine"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_promtool_takes_the_alerts():
+    said = run_tool(
+        go_tool("promtool"), "check", "rules", DEPLOY / "kubernetes" / "monitoring" / "alerts.yaml"
+    )
+    assert "12 rules found" in said
+
+
 # What docs/operations.md says of it
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
@@ -265,6 +444,27 @@ def test_the_verbs_of_ctl_are_those_that_are_written_down():
     ctl.configure(parser)
     [verbs] = [action.choices for action in parser._actions if action.dest == "verb"]
     assert set(re.findall(r"^\| `seatwise ctl ([\w-]+)", OPERATIONS, re.MULTILINE)) == set(verbs)
+
+
+def exposed_metrics() -> set[str]:
+    """The names of all samples, as a query may have them."""
+    page = metrics.MetricsPage(
+        lambda: dict.fromkeys(metrics.METRIC_HELP, 0.0), metrics.Depths(None), lambda: 0.0
+    )
+    ends = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
+    return {found.name + end for found in page.collect() for end in ends.get(found.type, [""])}
+
+
+def test_alerts_dashboard_and_autoscaler_name_only_metrics_that_exist():
+    folder = DEPLOY / "kubernetes" / "monitoring"
+    [group] = yaml.safe_load((folder / "alerts.yaml").read_text())["groups"]
+    panels = json.loads((folder / "dashboard.json").read_text())["panels"]
+    queries = [rule["expr"] for rule in group["rules"]]
+    queries += [target["expr"] for panel in panels for target in panel["targets"]]
+    queries.append((folder / "autoscaler.yaml").read_text().replace("seatwise_tables_taken_ratio", ""))
+    named = {name for query in queries for name in re.findall(r"seatwise_\w+", query)}
+    assert named <= exposed_metrics()
+    assert len(named) > 20
 
 
 def test_the_metrics_are_those_that_are_written_down():
