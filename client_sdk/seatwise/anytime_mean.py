@@ -1,7 +1,8 @@
 """Intervals for a mean that hold at every look: of numbers of which no bound is known, and of bounded numbers.
 
 `AnytimeMean` needs no bound, and at least 16 numbers that vary. `BoundedAnytimeMean` holds from the first number on, also where most
-numbers are equal, and is wider. Both are confidence sequences: all intervals that are ever shown hold the mean together.
+numbers are equal, and is wider. Both are confidence sequences: all intervals that are ever shown hold the mean together. `PlannedMean`
+is looked at ten times only, on the way to a number that is fixed beforehand, and needs the fewest.
 
 `AnytimeMean` is asymptotic: the boundary of Robbins's one-sided normal mixture, for numbers that are measured in
 their own standard deviation. Two steps make it hold from 16 numbers on, for skewed and for heavy-tailed numbers too:
@@ -20,6 +21,9 @@ In `BoundedAnytimeMean` one bets against each possible mean. If the bet is fair,
 chance that it ever reaches x is at most 1/x (Ville's inequality). So a mean against which a fortune has grown that far is excluded for
 good. Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting" (2024). Here a fixed mixture of
 stakes is bet, half of the error on each side, so that both ends are found by bisection.
+
+`PlannedMean` is a group-sequential plan. Sources: P. C. O'Brien, T. R. Fleming, "A Multiple Testing Procedure for Clinical Trials" (1979);
+C. Jennison, B. W. Turnbull, "Group Sequential Methods" (2000), whose repeated confidence intervals it shows.
 """
 
 from __future__ import annotations
@@ -37,6 +41,11 @@ _ROOT_STEPS: Final = 80
 STAKES: Final = tuple(0.9 * 2.0 ** -(step / 2) for step in range(22))
 """The stakes of the mixture, as parts of the largest stake that can never lose a whole fortune."""
 BISECTIONS: Final = 40
+PLANNED_LOOKS: Final = 10
+PLANNED_QUANTILE: Final = 2.087
+"""O'Brien and Fleming's constant for ten looks and 5 % on both sides together (Jennison and Turnbull, table 2.3)."""
+LEAST_OTHER_NUMBERS: Final = 8
+"""The fewest numbers that differ from the most frequent one: a rare large loss looks like none until it has come several times."""
 
 
 @dataclass(slots=True)
@@ -248,3 +257,40 @@ class BoundedAnytimeMean:
         logs = [math.fsum(count * math.log1p(stake * gain) for gain, count in gains) for stake in STAKES]
         most = max(logs)
         return most + math.log(math.fsum(math.exp(each - most) for each in logs) / len(STAKES))
+
+
+@dataclass(slots=True)
+class PlannedMean(BoundedAnytimeMean):
+    """The mean of at most `most` numbers, and an interval that holds at all of ten looks, each after a tenth of them.
+
+    The tenths must be nearly equal, and `most` must be fixed beforehand. The error is 5 %, by the normal distribution of self-normalised
+    sums and Hall's transformation. While nearly all numbers are equal, nothing is excluded.
+    """
+
+    most: int = PLANNED_LOOKS
+
+    def interval(self, error: float = 0.05) -> tuple[float, float]:
+        """Return the means that are not excluded at this look. Raises `ValueError` for another error than 5 %."""
+        if error != 0.05:
+            raise ValueError(f"error: {PLANNED_QUANTILE} is for 0.05, not {error}")
+        look = self.count * PLANNED_LOOKS // self.most
+        others = self.count - max(self._counts.values(), default=0)
+        part = PLANNED_QUANTILE * math.sqrt(PLANNED_LOOKS / look / self.count) if look else 1.0
+        if others < LEAST_OTHER_NUMBERS or part >= 1:
+            return -self.bound, self.bound
+        squares, cubes = (
+            math.fsum(times * (number - self.mean) ** power for number, times in self._counts.items())
+            for power in (2, 3)
+        )
+        deviation = math.sqrt(squares / self.count)
+        skewness = cubes / self.count / deviation**3
+        ratio = part / math.sqrt(1 - part * part)
+        low, high = (
+            deviation * max(ratio, _restore_skewness(ratio, side * skewness, self.count)) for side in (1, -1)
+        )
+        return max(-self.bound, self.mean - low), min(self.bound, self.mean + high)
+
+    def find_side(self, mean: float, error: float = 0.05) -> int:
+        """Return 1 if the mean is above this one, -1 if it is below, and 0 if this look does not decide it."""
+        low, high = self.interval(error)
+        return (low > mean) - (high < mean)

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from seatwise.anytime_mean import LEAST_OTHER_NUMBERS
 from seatwise_server.competition.statistics.anytime_test import (
-    LEAST_OTHER_UNITS,
     LEAST_UNITS,
     AnytimeTest,
     TrialVerdict,
@@ -34,7 +34,7 @@ def test_equal_differences_are_too_few_different_deals() -> None:
     equal = [2.0] * 500
     assert AnytimeTest().first_verdict(equal) is TrialVerdict.OPEN
     assert AnytimeTest().has_too_few(equal)
-    others = [*equal, *range(3, 3 + LEAST_OTHER_UNITS)]
+    others = [*equal, *range(3, 3 + LEAST_OTHER_NUMBERS)]
     assert AnytimeTest().first_verdict(others) is TrialVerdict.H1
     assert not AnytimeTest().has_too_few(others)
 

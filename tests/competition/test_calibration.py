@@ -256,6 +256,73 @@ def test_every_bots_interval_holds_on_a_ladder(seats: int) -> None:
     assert all(0.93 - chance <= part <= 0.97 + chance for part in found.of_bots())
 
 
+MATCHES_OF_LOOKS = (10, 20, 40, 80)
+
+
+@dataclass
+class LadderLooks:
+    """Ladders of 20 bots, 43 points of Elo apart, that are looked at 24 times, and how well their tables order the bots."""
+
+    seats: int
+    held: list[bool] = field(default_factory=list)
+    """By bot and ladder: whether all of its intervals held."""
+    held_once: list[bool] = field(default_factory=list)
+    """The same of intervals for one look."""
+    orders: dict[int, list[tuple[float, ...]]] = field(default_factory=dict)
+    """By matches of each bot, in the mean: the rank correlations of the table, the strengths and mu with the truth."""
+
+    def follow(self, seed: int, looks: int = 24) -> None:
+        strength = {f"bots/b{number:02}/versions/1": number / 4 for number in range(20)}
+        truth = {bot: ELO_SCALE * value for bot, value in strength.items()}
+        ladder = Ladder(PairingRules(self.seats), plackett_luce(strength), dict.fromkeys(strength, ""), seed)
+        missed, missed_once = set[str](), set[str]()
+        at_looks = {round(80 * look / looks) for look in range(1, looks + 1)} | {*MATCHES_OF_LOOKS}
+        for most in sorted(at_looks):
+            while len(ladder.log) * self.seats < most * len(strength):
+                ladder.run(1)
+            found = fit_strengths(ladder.log)
+            mean = sum(share * truth[bot] for bot, share in found.shares.items())
+            shown = found.widen_for_every_look()
+            for fit, outside in ((shown, missed), (found, missed_once)):
+                outside |= {
+                    each.bot for each in fit.strengths if not each.low <= truth[each.bot] - mean <= each.high
+                }
+            if most in MATCHES_OF_LOOKS:
+                tables = (
+                    {each.bot: each.table_value for each in shown.strengths},
+                    {each.bot: each.value for each in shown.strengths},
+                    {bot: ladder.ratings.rating_of(bot).mu for bot in truth},
+                )
+                found_orders = tuple(correlate_ranks(truth, each) for each in tables)
+                self.orders.setdefault(most, []).append(found_orders)
+        self.held += (bot not in missed for bot in truth)
+        self.held_once += (bot not in missed_once for bot in truth)
+
+
+def correlate_ranks(one: dict[str, float], other: dict[str, float]) -> float:
+    """Spearman's rank correlation, without ties."""
+    places = [{bot: at for at, bot in enumerate(sorted(each, key=each.__getitem__))} for each in (one, other)]
+    count = len(one)
+    return 1 - 6 * sum((places[0][bot] - places[1][bot]) ** 2 for bot in one) / (count * (count * count - 1))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seats", [2, 4])
+def test_all_intervals_of_a_ladder_hold_together_and_its_table_orders_the_bots(seats: int) -> None:
+    found = LadderLooks(seats)
+    for seed in range(20):
+        found.follow(seed)
+    orders = {most: tuple(map(mean, zip(*pairs, strict=True))) for most, pairs in found.orders.items()}
+    print(
+        f"{seats} seats: all looks {mean(found.held):.3f}, of one look {mean(found.held_once):.3f}, {orders}"
+    )
+    assert mean(found.held) >= 0.95
+    assert mean(found.held_once) < 0.9
+    assert all(by_strength >= by_mu - 0.02 for _, by_strength, by_mu in orders.values())
+    assert min(orders[80]) > 0.95
+
+
 class Careless(Greedy):
     """Plays a random card now and then."""
 

@@ -136,7 +136,8 @@ def test_a_swiss_gives_the_absent_nothing_and_the_other_its_own_mean() -> None:
     assert (scores[A], scores[other]) == (before[A], 2 * before[other])
 
 
-def test_a_table_counts_a_walk_over_for_the_absent_alone() -> None:
+def test_a_table_gives_the_absent_nothing_and_the_other_what_the_season_expects() -> None:
+    """Points are 10, 9, 8 and 7. So B may expect half a point less than the mean against A, and finishes ahead as often as not."""
     plan = RoundRobin(NAMES[:4], 2)
     matches = plan.all_matches()
     lost = next(match for match in matches if {A, B} == set(match.bots))
@@ -145,9 +146,11 @@ def test_a_table_counts_a_walk_over_for_the_absent_alone() -> None:
     so_far = SoFar(results, so_far.voids, so_far.absences)
     assert plan.due_matches(so_far) == ()
     assert list_walk_overs(so_far) == {lost.id: (A,)}
-    rows = {row.bot: row for row in rank_entrants(results.values(), NAMES[:4], walk_overs={A: 1})}
+    rows = {row.bot: row for row in rank_entrants(results.values(), NAMES[:4], missed=[(lost.bots, (A,))])}
     assert (rows[A].points, rows[A].matches, rows[A].walk_overs) == ((10 + 10 + 7) / 3, 2, 1)
-    assert (rows[B].points, rows[B].score, rows[B].matches) == (9, 1, 2)
+    mean = sum(sum(result.points) for result in results.values()) / 10
+    assert (rows[B].matches, rows[B].points) == (2, pytest.approx((9 + 9 + mean - 0.5) / 3, abs=0.01))
+    assert rows[B].score == pytest.approx((1 + 1 + 0.5) / 3, abs=0.01)
 
 
 def test_a_unit_of_a_test_counts_against_the_absent() -> None:
@@ -170,7 +173,7 @@ def test_a_walk_over_is_a_win_in_the_tests_of_pairs() -> None:
 def test_a_friend_that_stays_away_from_the_others_gives_nobody_a_place() -> None:
     """It is absent from all matches but those with its friend; so it has left, and its results leave the table."""
     entrants = tuple(Entrant(name.split("/")[1], name) for name in NAMES[:4])
-    league = league_of(entrants=entrants, deals="none", rounds=3)
+    league = league_of(entrants=entrants, deals="none", rounds=3, withdrawals="half")
     matches = schedule_of(league).all_matches()
     lost = [match for match in matches if D in match.bots and A not in match.bots]
     voids = {f"{match.id}{attempt}": (D,) for match in lost for attempt in ("", ".2")}
@@ -202,19 +205,25 @@ def test_the_fairness_checks_of_a_page_take_walk_overs_as_meetings() -> None:
     assert [row[3] for row in rows if row[0] == "b0 where b3 sits"] == [str(len(lost))]
 
 
-def test_a_friend_cannot_choose_whom_it_plays() -> None:
-    """It misses one of two matches with one bot. So half of each match with it counts, and the one that this bot played as a whole."""
-    entrants = tuple(Entrant(name.split("/")[1], name) for name in NAMES[:4])
-    league = league_of(entrants=entrants, deals="none", rounds=6)
+@pytest.mark.parametrize(("seats", "rounds"), [(2, 6), (4, 14)])
+def test_a_friend_cannot_choose_whom_it_plays(seats: int, rounds: int) -> None:
+    """Points are strengths less the others' mean. Whatever the weak friend misses, all others have the points of a full season."""
+    entrants = tuple(Entrant(name.split("/")[1], name) for name in NAMES)
+    league = league_of(entrants=entrants, deals="none", rounds=rounds, seats=seats)
     plan = schedule_of(league)
-    matches = plan.all_matches()
-    lost = next(match for match in matches if {B, D} == set(match.bots))
-    voids = {f"{lost.id}{attempt}": (D,) for attempt in ("", ".2")}
-    results = {
-        match.id: played(match, *(16 if D in match.bots and bot != D else 4 for bot in match.bots))
-        for match in matches
-        if match != lost
-    }
-    rows = {row["player"]: row for row in rows_of(league, plan, SoFar(results, voids, voids))}
-    assert [rows[bot]["points"] for bot in (A, B, C)] == pytest.approx([(16 + 4 * 4) / 5] * 3, abs=1e-5)
-    assert (rows[D]["matches"], rows[D]["walk_overs"]) == (5, 1)
+    strength = {bot: 12 * (seats - 1) * (10 - place) for place, bot in enumerate(NAMES)}
+
+    def play(match: ScheduledMatch) -> LoggedResult:
+        total = sum(strength[bot] for bot in match.bots)
+        return played(match, *(strength[bot] - (total - strength[bot]) // (seats - 1) for bot in match.bots))
+
+    friend = NAMES[-1]
+    results = {match.id: play(match) for match in plan.all_matches()}
+    whole = {row["player"]: row["points"] for row in rows_of(league, plan, SoFar(results))}
+    lost = [match for match in plan.all_matches() if friend in match.bots and C not in match.bots][:-1]
+    voids = {f"{match.id}{attempt}": (friend,) for match in lost for attempt in ("", ".2")}
+    left = {match: result for match, result in results.items() if match not in {each.id for each in lost}}
+    rows = {row["player"]: row for row in rows_of(league, plan, SoFar(left, voids, voids))}
+    mean = {bot: rows[bot]["points"] - whole[bot] for bot in NAMES[:-1]}
+    assert max(mean.values()) - min(mean.values()) < 0.02 * 12 * (seats - 1)
+    assert rows[friend]["walk_overs"] == len(lost)

@@ -71,6 +71,10 @@ def configure(parser: ArgumentParser) -> None:
         help="stop after this many matches (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--planned", action="store_true",
+        help="decide only after each tenth of --matches: this takes fewer matches, if you know how many you can afford",
+    )  # fmt: skip
+    parser.add_argument(
         "--jobs", type=parse_count, metavar="N", help="number of workers (default: one for each core)"
     )
     add_unit_arguments(parser, "deals")
@@ -99,7 +103,7 @@ def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
     if (arguments.out or arguments.merge) and not arguments.seed:
         raise UsageError("--out and --merge need --seed: all parts must have the same deals")
     plan = _make_plan(arguments)
-    rule = StopRule(margin=arguments.margin, most_matches=arguments.matches)
+    rule = StopRule(arguments.margin, arguments.matches, is_planned=arguments.planned)
     units, unit_plan = arguments.units, plan.to_unit_plan()
     workers: UnitWorkers = (
         PartFiles([*map(Path, arguments.merge)], unit_plan)

@@ -10,7 +10,7 @@ from itertools import count
 from time import monotonic
 from typing import Any, Final
 
-from seatwise.anytime_mean import BoundedAnytimeMean
+from seatwise.anytime_mean import PLANNED_LOOKS, BoundedAnytimeMean, PlannedMean
 from seatwise.local.deal_block import NEW, OLD, BlockPlan, PlayedBlock
 from seatwise.units import (
     PartFiles,
@@ -47,6 +47,9 @@ class StopRule:
     """Versions whose mean difference is certainly smaller than this, in points a match, are level."""
 
     most_matches: int = 20_000
+    is_planned: bool = False
+    """Whether it is looked at only ten times on the way to `most_matches`, instead of after every eighth deal."""
+
     error: float = 0.05
     """The chance of a wrong verdict, and of an interval that ever misses the truth, at most."""
 
@@ -65,7 +68,7 @@ class Comparison:
     """The mean points by which the new version is ahead, for each match that it plays."""
 
     interval: tuple[float, float]
-    """The interval of this mean, which holds while one looks."""
+    """The interval of this mean, which holds while one looks; of a planned comparison that of the last look."""
 
     cut: int
     """How many deals had a difference beyond the bound of 100 points."""
@@ -100,7 +103,13 @@ class RunningComparison:
     def __init__(self, plan: BlockPlan, rule: StopRule) -> None:
         self._plan = plan
         self._rule = rule
-        self._mean = BoundedAnytimeMean(DIFFERENCE_BOUND)
+        self._most = max(PLANNED_LOOKS, -(-rule.most_matches // len(plan.tables)))
+        self._mean = (
+            PlannedMean(DIFFERENCE_BOUND, most=self._most)
+            if rule.is_planned
+            else BoundedAnytimeMean(DIFFERENCE_BOUND)
+        )
+        self._interval = self._mean.interval(rule.error) if rule.is_planned else None
         self._deals = self._voided = 0
         self._thought_ms, self._moves, self._failures = [0.0, 0.0], [0, 0], [0, 0]
         self._started_s = monotonic()
@@ -131,8 +140,13 @@ class RunningComparison:
             self._voided += 1
         else:
             self._mean.add_number(block.difference)
-        if self._deals % LOOK_EVERY == 0 or self.matches >= self._rule.most_matches:
+        if self._is_look_due() or self.matches >= self._rule.most_matches:
             self._look()
+
+    def _is_look_due(self) -> bool:
+        if self._rule.is_planned:
+            return self._deals * PLANNED_LOOKS % self._most < PLANNED_LOOKS
+        return self._deals % LOOK_EVERY == 0
 
     @property
     def matches(self) -> int:
@@ -152,7 +166,7 @@ class RunningComparison:
             deals=self._deals,
             matches=self.matches,
             mean=self._mean.mean,
-            interval=self._mean.interval(self._rule.error),
+            interval=self._interval or self._mean.interval(self._rule.error),
             cut=self._mean.cut,
             voided=self._voided,
             thought_ms=(self._thought_of(OLD), self._thought_of(NEW)),
@@ -166,6 +180,8 @@ class RunningComparison:
     def _look(self) -> None:
         """Decide whether the interval excludes 0, or lies within the margin."""
         margin, error = self._rule.margin, self._rule.error
+        if self._rule.is_planned:
+            self._interval = self._mean.interval(error)
         side = self._mean.find_side(0.0, error)
         if side:
             self._verdict = ComparisonVerdict.BETTER if side > 0 else ComparisonVerdict.WORSE

@@ -19,12 +19,12 @@ from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
 from seatwise_server.league.settings import (
-    BELOW_HALF,
     DEAL_KINDS,
     LEAGUE_FORMATS,
     LOCAL_TABLES,
     SERVER_TABLES,
     TABLE_KINDS,
+    WALK_OVERS,
     WITHDRAWAL_KINDS,
     Entrant,
     League,
@@ -77,7 +77,7 @@ def _read_settings(top: TableReader, folder: Path, without: Collection[str]) -> 
         tie_breaks=_read_tie_breaks(top, form),
         challengers=_read_challengers(top, form, entrants),
         advance=_read_advance(top, form),
-        withdrawals=top.read_choice("withdrawals", WITHDRAWAL_KINDS, BELOW_HALF),
+        withdrawals=top.read_choice("withdrawals", WITHDRAWAL_KINDS, WALK_OVERS),
         trial=_read_trial(top, form),
         options=_read_options(top, game, len(entrants)),
         time=_read_local_time(top, game) if tables == LOCAL_TABLES else _read_time_control(top, game),

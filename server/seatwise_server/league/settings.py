@@ -102,7 +102,7 @@ class League:
     options: Mapping[str, int | str] = field(default_factory=dict)
     """The complete options of the game."""
     time: TimeControl = field(default_factory=TimeControl)
-    withdrawals: str = BELOW_HALF
+    withdrawals: str = WALK_OVERS
     """The rule for the results of an entrant that leaves, one of `WITHDRAWAL_KINDS`."""
     tables: str = SERVER_TABLES
     """Where its matches are played, one of `TABLE_KINDS`."""

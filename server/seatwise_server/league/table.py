@@ -51,21 +51,18 @@ def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[Stand
     byes = schedule.list_byes(so_far)
     results = [result for table, result in so_far.results.items() if table not in so_far.left]
     lost = list_walk_overs(so_far)
-    walk_overs = Counter(bot for absent in lost.values() for bot in absent)
     if isinstance(schedule, Knockout):
-        return standings_in_order(results, schedule.final_order(so_far), byes, walk_overs)
+        by_absent = [(absent, absent) for absent in lost.values()]
+        return standings_in_order(results, schedule.final_order(so_far), byes, by_absent)
+    walk_overs = Counter(bot for absent in lost.values() for bot in absent)
     gone = _find_gone(results, walk_overs) if league.withdrawals == BELOW_HALF else set[str]()
     stay = [result for result in results if gone.isdisjoint(result.bots)]
-    missed: Counter[tuple[str, str]] = Counter()
-    if lost:
-        for match in schedule.known_matches(so_far):
-            absent = lost.get(match.id, ())
-            missed.update(
-                (away, bot) for away in absent if away not in gone for bot in {*match.bots} - {*absent} - gone
-            )
-    return rank_entrants(
-        stay, league.players, criteria_of(league), byes, league.seed, walk_overs, gone, missed
-    )
+    missed = [
+        (match.bots if gone.isdisjoint(match.bots) else lost[match.id], lost[match.id])
+        for match in (schedule.known_matches(so_far) if lost else ())
+        if match.id in lost
+    ]
+    return rank_entrants(stay, league.players, criteria_of(league), byes, league.seed, missed, gone)
 
 
 def _find_gone(results: Iterable[LoggedResult], walk_overs: Mapping[str, int]) -> set[str]:

@@ -7,8 +7,10 @@ Every sum runs from the first element to the last.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import combinations
 from operator import add, mul
 
 # One way to add floats, for every Python.
@@ -98,3 +100,54 @@ def solve_system(times: Callable[[Vector], Vector], scale: Vector, right: Vector
         before, weight = weight, dot_product(left, ready)
         step = [value + weight / before * by for value, by in zip(ready, step, strict=True)]
     return x
+
+
+# Strengths of bots that meet at tables
+
+
+def center_values(values: Sequence[float]) -> Vector:
+    """Return each value minus their mean."""
+    mean = add_up(values) / len(values)
+    return [value - mean for value in values]
+
+
+def solve_strengths(
+    tables: Sequence[Sequence[str]], scores: Sequence[Sequence[float]], prior: float = 0.0
+) -> dict[str, float]:
+    """Return the strength of each bot at these tables, by least squares: a centered score is a strength less the table's mean.
+
+    `prior` is the weight of a comparison with strength 0. It is needed where no matches link some bots to the others.
+    """
+    sums = dict.fromkeys(sorted({bot for table in tables for bot in table}), 0.0)
+    pairs: Counter[tuple[str, str, int]] = Counter()
+    for table, score in zip(tables, scores, strict=True):
+        pairs.update((one, other, len(table)) for one, other in combinations(sorted(table), 2))
+        for bot, own in zip(table, score, strict=True):
+            sums[bot] += own
+    weights: dict[tuple[str, str], float] = defaultdict(float)
+    for (one, other, size), count in sorted(pairs.items()):
+        weights[one, other] += count / size
+    return solve_field(weights, sums, prior)
+
+
+def solve_field(
+    weights: Mapping[tuple[str, str], float], sums: Mapping[str, float], prior: float = 0.0
+) -> dict[str, float]:
+    """Return the strengths whose differences explain the sums, where two bots are compared with so much weight."""
+    if not sums:
+        return {}
+    number = {bot: at for at, bot in enumerate(sums)}
+    edges = [(number[one], number[other], weight) for (one, other), weight in weights.items()]
+    scale = [prior] * len(sums)
+    for one, other, weight in edges:
+        scale[one] += weight
+        scale[other] += weight
+
+    def times(x: Vector) -> Vector:
+        image = [by * value for by, value in zip(scale, x, strict=True)]
+        for one, other, weight in edges:
+            image[one] -= weight * x[other]
+            image[other] -= weight * x[one]
+        return image
+
+    return dict(zip(sums, solve_system(times, scale, list(sums.values())), strict=True))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
+from typing import Final
 
 from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
-from seatwise_server.competition.numeric.linalg import add_up
+from seatwise_server.competition.numeric.linalg import add_up, center_values, solve_strengths
 from seatwise_server.competition.standings.scoring import (
     BYE_SCORE,
     WALK_OVER_SCORE,
@@ -17,8 +18,10 @@ from seatwise_server.competition.standings.scoring import (
     match_scores,
 )
 
-Weighted = tuple[float, float]
-"""A value, and its weight."""
+LINK_WEIGHT: Final = 0.01
+"""The weight of a comparison of each bot with strength 0, in the fit of what may be expected: some bots may never have met."""
+WalkOver = tuple[tuple[str, ...], tuple[str, ...]]
+"""A match that was not played: the bots that were to sit, and those of them that lost it by walk-over."""
 
 
 @dataclass(frozen=True)
@@ -32,32 +35,28 @@ class PlayedSeason:
     """The number of byes of each bot that had any."""
     seed: str
     """Seeds the draw of lots."""
-    walk_overs: Mapping[str, int] = field(default_factory=dict)
-    """The number of matches that each bot lost by walk-over."""
-    missed: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """By a bot and an opponent, the number of matches that the first lost by walk-over and the second did not."""
+    missed: Sequence[WalkOver] = ()
 
     @cached_property
-    def points_by_bot(self) -> dict[str, list[Weighted]]:
-        """Each bot's counted points, match by match, and then the lowest of the season for each walk-over that it lost."""
-        found = self._collect_by_bot(counted_points)
-        lowest = min((value for values in found.values() for value, _ in values), default=0)
-        for bot, count in self.walk_overs.items():
-            found.setdefault(bot, []).extend([(lowest, 1.0)] * count)
-        return found
+    def walk_overs(self) -> Counter[str]:
+        """The number of matches that each bot lost by walk-over."""
+        return Counter(bot for _, absent in self.missed for bot in absent)
 
     @cached_property
-    def scores_by_bot(self) -> dict[str, list[Weighted]]:
-        """Each bot's scores, match by match, and then one for each walk-over that it lost and for each bye."""
-        found = self._collect_by_bot(match_scores)
-        for bot, count in self.walk_overs.items():
-            found.setdefault(bot, []).extend([(WALK_OVER_SCORE, 1.0)] * count)
+    def points_by_bot(self) -> dict[str, list[float]]:
+        """Each bot's counted points: of its matches, and of walk-overs the lowest of the season or the expected ones."""
+        return self._add_walk_overs(counted_points)
+
+    @cached_property
+    def scores_by_bot(self) -> dict[str, list[float]]:
+        """Each bot's scores: of its matches, of walk-overs, and of byes."""
+        found = self._add_walk_overs(match_scores, (WALK_OVER_SCORE, BYE_SCORE))
         for bot, count in self.byes.items():
-            found.setdefault(bot, []).extend([(BYE_SCORE, 1.0)] * count)
+            found.setdefault(bot, []).extend([BYE_SCORE] * count)
         return found
 
     @cached_property
-    def wins_by_bot(self) -> dict[str, list[Weighted]]:
+    def wins_by_bot(self) -> dict[str, list[float]]:
         """Each bot's share of first rank, match by match: 1 for a win, 1 / n where n seats share it, else 0."""
         return self._collect_by_bot(lambda result: [(r == 1) / result.ranks.count(1) for r in result.ranks])
 
@@ -75,44 +74,49 @@ class PlayedSeason:
 
     def count_forfeits(self, bot: str) -> int:
         """Return the number of matches that the bot forfeited or lost by walk-over. Resigning is no forfeit."""
-        return self.walk_overs.get(bot, 0) + sum(
-            self.ending_counts[bot, ending] for ending in FORFEIT_ENDINGS
-        )
+        return self.walk_overs[bot] + sum(self.ending_counts[bot, ending] for ending in FORFEIT_ENDINGS)
 
-    @cached_property
-    def _weights(self) -> dict[tuple[str, str], float]:
-        """By a bot and an opponent that lost matches by walk-over, the weight of a match of the first where the second sits.
-
-        Such an opponent could choose its opponents. So its matches count for all as much as for the bot that it missed most.
-        """
-        met = Counter(pair for result in self.results for pair in permutations(set(result.bots), 2))
-        parts = {
-            (away, bot): met[away, bot] / (met[away, bot] + count)
-            for (away, bot), count in self.missed.items()
-        }
-        least: dict[str, float] = {}
-        for (away, _), part in parts.items():
-            least[away] = min(part, least.get(away, 1.0))
-        return {(bot, away): least[away] / parts.get((away, bot), 1.0) for bot, away in met if away in least}
-
-    def _collect_by_bot(
-        self, values_of: Callable[[LoggedResult], Sequence[float]]
-    ) -> dict[str, list[Weighted]]:
-        found: dict[str, list[Weighted]] = {}
+    def _collect_by_bot(self, values_of: Callable[[LoggedResult], Sequence[float]]) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
         for result in self.results:
             for bot, value in zip(result.bots, values_of(result), strict=True):
-                found.setdefault(bot, []).append(
-                    (value, min(self._weights.get((bot, other), 1.0) for other in result.bots))
-                )
+                found.setdefault(bot, []).append(value)
+        return found
+
+    def _add_walk_overs(
+        self,
+        values_of: Callable[[LoggedResult], Sequence[float]],
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+    ) -> dict[str, list[float]]:
+        """Return the values by bot, with one for each walk-over: the lowest for a bot that lost it, else the expected one.
+
+        Expected values are cut to the bounds. The lowest value is that of the season, if the bounds have none.
+
+        A bot could choose by its absence which opponents the others do not meet. So these get what the season expects of them
+        against all that were to sit: the mean value, and its strength above the mean strength of the table.
+        """
+        found = self._collect_by_bot(values_of)
+        if not self.missed:
+            return found
+        every = [value for values in found.values() for value in values] or [0.0]
+        low, high = bounds
+        lost = low if math.isfinite(low) else min(every)
+        compared = [result for result in self.results if result.compares_bots]
+        strengths = solve_strengths(
+            [result.bots for result in compared],
+            [center_values(values_of(result)) for result in compared],
+            LINK_WEIGHT,
+        )
+        for bots, absent in self.missed:
+            above = center_values([strengths.get(bot, 0.0) for bot in bots])
+            for bot, own in zip(bots, above, strict=True):
+                if bot in absent:
+                    found.setdefault(bot, []).append(lost)
+                elif bot in strengths:
+                    found[bot].append(max(low, min(high, add_up(every) / len(every) + own)))
         return found
 
 
-def weighted_sum(values: Iterable[Weighted]) -> float:
-    """Return the sum of the values, each as often as its weight says."""
-    return add_up(value * weight for value, weight in values)
-
-
-def weighted_mean(values: Sequence[Weighted] | None, of_nothing: float) -> float:
-    """Return the mean of the values by their weights, or `of_nothing` if there is none with a weight."""
-    whole = add_up(weight for _, weight in values or ())
-    return weighted_sum(values) / whole if values and whole else of_nothing
+def mean_of(values: Sequence[float] | None, of_nothing: float) -> float:
+    """Return the mean of the values, or `of_nothing` if there are none."""
+    return add_up(values) / len(values) if values else of_nothing

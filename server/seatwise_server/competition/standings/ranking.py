@@ -2,8 +2,8 @@
 
 - `scoring` decides what a match is worth. A bot that forfeits or resigns ranks behind all bots that stayed and
 keeps at most their lowest points. The others keep their points. Void matches never count.
-- A bot that loses a match by walk-over has the score 0 and the lowest points of the season for it. For its opponents the match
-  does not count. Matches that were played against such a bot count for all alike (`PlayedSeason.missed`).
+- A bot that loses a match by walk-over has the score 0 and the lowest points of the season for it. Its opponents get what the
+  season expects of them in such a match (`PlayedSeason`).
 - A bye scores like a win and gives no points: means of points are over matches alone.
 - `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level.
 Bots that the last criterion leaves level share their rank.
@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.standings.played_season import PlayedSeason, weighted_mean, weighted_sum
+from seatwise_server.competition.numeric.linalg import add_up
+from seatwise_server.competition.standings.played_season import PlayedSeason, WalkOver, mean_of
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, TIE_BREAKS
 
 
@@ -49,19 +50,16 @@ def rank_entrants(
     criteria: Sequence[str] = BY_POINTS,
     byes: Iterable[tuple[int, str]] = (),
     seed: str = "",
-    walk_overs: Mapping[str, int] | None = None,
+    missed: Sequence[WalkOver] = (),
     gone: Collection[str] = (),
-    missed: Mapping[tuple[str, str], int] | None = None,
 ) -> tuple[StandingsRow, ...]:
     """Return the table of a season, the best first.
 
-    `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), `seed` seeds the lots, and `walk_overs`
-    says how many matches each bot lost by walk-over, and `missed` against which opponents. Bots that are `gone` rank behind all others.
+    `entrants` come by seed, `criteria` are names of `TIE_BREAKS`, `byes` are (round, bot), `seed` seeds the lots, and `missed`
+    are the matches that bots lost by walk-over. Bots that are `gone` rank behind all others.
     Raises `KeyError` for a criterion that does not exist.
     """
-    season = PlayedSeason(
-        tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, walk_overs or {}, missed or {}
-    )
+    season = PlayedSeason(tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, missed)
     applied: dict[str, list[tuple[str, float]]] = {bot: [] for bot in entrants}
     stay = [bot for bot in entrants if bot not in gone]
     groups = [group for group in (stay, [bot for bot in entrants if bot in gone]) if group]
@@ -78,16 +76,14 @@ def standings_in_order(
     results: Iterable[LoggedResult],
     order: Sequence[Sequence[str]],
     byes: Iterable[tuple[int, str]] = (),
-    walk_overs: Mapping[str, int] | None = None,
+    missed: Sequence[WalkOver] = (),
 ) -> tuple[StandingsRow, ...]:
     """Return the table of a season whose format itself decides the order, as a knockout does.
 
     `order` has the best first; the bots of one group share a rank. `byes` are (round, bot).
     """
     entrants = [bot for group in order for bot in group]
-    season = PlayedSeason(
-        tuple(results), tuple(entrants), Counter(bot for _, bot in byes), "", walk_overs or {}
-    )
+    season = PlayedSeason(tuple(results), tuple(entrants), Counter(bot for _, bot in byes), "", missed)
     rows: list[StandingsRow] = []
     for group in order:
         rank = len(rows) + 1
@@ -118,12 +114,12 @@ def _build_row(
         rank=rank,
         bot=bot,
         matches=season.match_counts[bot],
-        points=weighted_mean(season.points_by_bot.get(bot), 0.0),
-        score=weighted_mean(season.scores_by_bot.get(bot), 0.0),
-        wins=weighted_sum(season.wins_by_bot.get(bot, ())),
+        points=mean_of(season.points_by_bot.get(bot), 0.0),
+        score=mean_of(season.scores_by_bot.get(bot), 0.0),
+        wins=add_up(season.wins_by_bot.get(bot, ())),
         byes=season.byes.get(bot, 0),
-        forfeits=season.count_forfeits(bot) - season.walk_overs.get(bot, 0),
+        forfeits=season.count_forfeits(bot) - season.walk_overs[bot],
         resigned=season.ending_counts[bot, "RESIGNED"],
-        walk_overs=season.walk_overs.get(bot, 0),
+        walk_overs=season.walk_overs[bot],
         tie_breaks=tuple(applied),
     )

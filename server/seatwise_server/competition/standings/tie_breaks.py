@@ -15,7 +15,7 @@ from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import add_up
-from seatwise_server.competition.standings.played_season import PlayedSeason, weighted_mean, weighted_sum
+from seatwise_server.competition.standings.played_season import PlayedSeason, mean_of
 
 TieBreak = Callable[[PlayedSeason, str, Sequence[str]], float]
 """The season, a bot, and the bots that are level with it, itself included. More is better."""
@@ -30,7 +30,7 @@ def mean_points(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
     Duplicate bridge ranks by the mean of table results in the same way. FIDE has no counterpart: a chess game has no points
     of its own.
     """
-    return weighted_mean(season.points_by_bot.get(bot), MEAN_OF_NOTHING)
+    return mean_of(season.points_by_bot.get(bot), MEAN_OF_NOTHING)
 
 
 def mean_score(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
@@ -38,7 +38,7 @@ def mean_score(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 
     At tables of two this is the score percentage of chess: win 1, draw 0.5, loss 0.
     """
-    return weighted_mean(season.scores_by_bot.get(bot), MEAN_OF_NOTHING)
+    return mean_of(season.scores_by_bot.get(bot), MEAN_OF_NOTHING)
 
 
 def head_to_head(season: PlayedSeason, bot: str, level: Sequence[str]) -> float:
@@ -50,7 +50,7 @@ def head_to_head(season: PlayedSeason, bot: str, level: Sequence[str]) -> float:
     shares = [
         share for other in level if other != bot for share in _shares_against(season.results, bot, other)
     ]
-    return _mean(shares) if shares else 0.5
+    return mean_of(shares, 0.5)
 
 
 def count_wins(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
@@ -58,7 +58,7 @@ def count_wins(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 
     "Number of wins" (WIN) of FIDE, C.07 article 7.1, but a bye is no win here.
     """
-    return weighted_sum(season.wins_by_bot.get(bot, ()))
+    return add_up(season.wins_by_bot.get(bot, ()))
 
 
 def mean_buchholz(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
@@ -67,7 +67,7 @@ def mean_buchholz(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
     "Buchholz" (BH) of FIDE, C.07 article 8.1, as a mean. Byes count for the opponents' scores and are no opponents.
     """
     met = [other for result in season.results if bot in result.bots for other in result.bots if other != bot]
-    return _mean([mean_score(season, other, ()) for other in met])
+    return mean_of([mean_score(season, other, ()) for other in met], MEAN_OF_NOTHING)
 
 
 def fewest_forfeits(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
@@ -130,7 +130,3 @@ def _shares_against(results: Iterable[LoggedResult], bot: str, other: str) -> li
 
 def _ranks_of_bot(result: LoggedResult, bot: str) -> list[int]:
     return [rank for each, rank in zip(result.bots, result.ranks, strict=True) if each == bot]
-
-
-def _mean(values: Sequence[float] | None) -> float:
-    return add_up(values) / len(values) if values else MEAN_OF_NOTHING

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatwise.anytime_mean import AnytimeMean
+from seatwise.anytime_mean import LEAST_OTHER_NUMBERS, AnytimeMean
 
 LEAST_UNITS: Final = 100
 """The fewest units before a verdict. In 99 of 100 tests they show what happens in one unit of twenty."""
-LEAST_OTHER_UNITS: Final = 8
-"""The fewest units before a verdict that differ from the most frequent difference."""
 LARGEST_RATIO: Final = 1000.0
 """Replaces an infinite log ratio. It is beyond all bounds, and JSON can hold it."""
 MOST_LEAST_POINTS: Final = 1000.0
@@ -98,7 +96,7 @@ class AnytimeTest:
         if units < max(self.least_units, LEAST_UNITS):
             return False
         # the values of most tests are many, and then no value needs to be found
-        return len(counts) > LEAST_OTHER_UNITS or units - max(counts.values()) >= LEAST_OTHER_UNITS
+        return len(counts) > LEAST_OTHER_NUMBERS or units - max(counts.values()) >= LEAST_OTHER_NUMBERS
 
     def trace_evidence(self, differences: Iterable[float]) -> tuple[PairEvidence, ...]:
         """Return the evidence after each of the units."""

@@ -20,7 +20,12 @@ from statistics import fmean, stdev
 from typing import NamedTuple, Protocol, TypeVar
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import Vector, add_up, solve_system
+from seatwise_server.competition.numeric.linalg import (
+    add_up,
+    center_values,
+    solve_field,
+    solve_strengths,
+)
 from seatwise_server.competition.numeric.student_t import (
     SIGNIFICANCE_LEVEL,
     half_width_errors,
@@ -182,15 +187,7 @@ def fit_points(meetings: Sequence[Meeting]) -> list[Sheet]:
     So neither the cards of a match nor a bot that is generous to all has an effect.
     """
     scores = [center_values(meeting.points) for meeting in meetings]
-    names = sorted({bot for meeting in meetings for bot in meeting.bots})
-    pairs: Counter[tuple[str, str, int]] = Counter()
-    for meeting in meetings:
-        pairs.update((one, other, len(meeting.bots)) for one, other in combinations(sorted(meeting.bots), 2))
-    sums = dict.fromkeys(names, 0.0)
-    for meeting, score in zip(meetings, scores, strict=True):
-        for bot, own in zip(meeting.bots, score, strict=True):
-            sums[bot] += own
-    strength = _solve_field(_add_shares(pairs), names, sums)
+    strength = solve_strengths([meeting.bots for meeting in meetings], scores)
     return [
         Sheet(
             meeting.bots,
@@ -205,44 +202,6 @@ def fit_points(meetings: Sequence[Meeting]) -> list[Sheet]:
         )
         for meeting, score in zip(meetings, scores, strict=True)
     ]
-
-
-def center_values(values: Sequence[float]) -> Vector:
-    """Return each value minus their mean."""
-    mean = add_up(values) / len(values)
-    return [value - mean for value in values]
-
-
-def _add_shares(pairs: Counter[tuple[str, str, int]]) -> dict[tuple[str, str], float]:
-    shares: dict[tuple[str, str], float] = defaultdict(float)
-    for (one, other, size), count in sorted(pairs.items()):
-        shares[one, other] += count / size
-    return shares
-
-
-def _solve_field(
-    weights: dict[tuple[str, str], float], names: Sequence[str], sums: dict[str, float], prior: float = 0.0
-) -> dict[str, float]:
-    """Return the strengths whose differences explain the sums, where two bots are compared with so much weight."""
-    number = {bot: at for at, bot in enumerate(names)}
-    edges = [(number[one], number[other], weight) for (one, other), weight in weights.items()]
-    scale = [prior] * len(names)
-    for one, other, weight in edges:
-        scale[one] += weight
-        scale[other] += weight
-
-    def times(x: Vector) -> Vector:
-        image = [by * value for by, value in zip(scale, x, strict=True)]
-        for one, other, weight in edges:
-            image[one] -= weight * x[other]
-            image[other] -= weight * x[one]
-        return image
-
-    return (
-        dict(zip(names, solve_system(times, scale, [sums[bot] for bot in names]), strict=True))
-        if names
-        else {}
-    )
 
 
 def _fit_places(meetings: Sequence[Meeting]) -> list[Sheet]:
@@ -262,7 +221,7 @@ def _fit_places(meetings: Sequence[Meeting]) -> list[Sheet]:
             left[one] -= count * chance
             left[other] -= count * (1 - chance)
             weights[one, other] = count * chance * (1 - chance)
-        step = _solve_field(weights, names, left, prior=PRIOR_WINS / 2)
+        step = solve_field(weights, left, prior=PRIOR_WINS / 2)
         strength = {bot: own + max(-2.0, min(2.0, step[bot])) for bot, own in strength.items()}
         if max(map(abs, step.values()), default=0.0) < 1e-9:
             break
