@@ -37,7 +37,7 @@ COUNT := awk -v all=$$(grep -c == requirements.lock) '/^Collecting/ && ++n % 20 
 	fi
 	@touch $@
 
-.venv/stubs: .venv/ready $(PROTOS)
+.venv/stubs: .venv/ready $(PROTOS) $(wildcard docs/rules/*)
 	@echo "2 of 3: generating code from proto/"
 	@$(BIN)/python proto/build_stubs.py >/dev/null
 	@touch $@

@@ -1,7 +1,8 @@
 """Draws the pictures of the rules with the viewer's own drawings, and makes the pages that the server shows.
 
-.venv/bin/python docs/rules/build_pages.py            # the pages, from the texts and the pictures
-.venv/bin/python docs/rules/build_pages.py --draw     # the pictures too; needs Node
+`make proto` makes the pages from the texts and the pictures. To draw the pictures again, which needs Node:
+
+.venv/bin/python docs/rules/build_pages.py --draw
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from tempfile import TemporaryDirectory
 
 from markdown_it import MarkdownIt
 
-from seatwise.replay.page import SCRIPTS, read_viewer_file
-
 HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "client_sdk" / "seatwise" / "rules"
 GAMES = ("ugo", "ubongo")
@@ -26,6 +25,8 @@ NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 def draw_pictures() -> dict[str, str]:
     """Return the pictures as the texts of SVG files, by file name. Node runs the same scripts as a browser."""
+    from seatwise.replay.page import SCRIPTS, read_viewer_file
+
     example = (HERE / "example_layout.json").read_text(encoding="utf-8")
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -37,13 +38,13 @@ def draw_pictures() -> dict[str, str]:
         drawn = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=NODE_TIMEOUT_S
         ).stdout
-    return {name: _make_file(svg) for name, svg in json.loads(drawn).items()}
+    style = f"<style>{read_viewer_file('drawing.css')}</style>"
+    return {name: _make_file(svg, style) for name, svg in json.loads(drawn).items()}
 
 
-def _make_file(svg: str) -> str:
+def _make_file(svg: str, style: str) -> str:
     """Return the picture with its colours in it, so that it can be shown by itself."""
     width, height = re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0]
-    style = f"<style>{read_viewer_file('drawing.css')}</style>"
     svg = svg.replace("<svg ", f'<svg {NAMESPACE} width="{width}" height="{height}" ', 1)
     return svg.replace(">", f">{style}", 1) + "\n"
 
@@ -65,13 +66,20 @@ def _put_picture(found: re.Match[str]) -> str:
     return f"<p>{picture}</p>"
 
 
+def write_pages() -> list[Path]:
+    """Write the pages; return their paths."""
+    pages = {PAGES / f"{game}.html": render_page(game) for game in GAMES}
+    for path, page in pages.items():
+        path.write_text(page, encoding="utf-8")
+    return list(pages)
+
+
 def main() -> None:
     """Write the files."""
     if "--draw" in sys.argv[1:]:
         for name, svg in draw_pictures().items():
             (HERE / name).write_text(svg, encoding="utf-8")
-    for game in GAMES:
-        (PAGES / f"{game}.html").write_text(render_page(game), encoding="utf-8")
+    write_pages()
 
 
 if __name__ == "__main__":

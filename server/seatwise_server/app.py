@@ -159,7 +159,7 @@ class _Server:
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
         self._websockets = self._new_websockets()
-        store = Store.of(client)
+        store = Store(client)
         self._token_uses = TokenUses(store.credentials)
         common = self._new_common(store, self._bind_port(), facts.durability)
         self._create_http(common, port)

@@ -67,7 +67,7 @@ class HostedGuard:
         """Run until cancelled. Then the process is stopped in order."""
         client = new_client(self._config.redis_url)
         try:
-            await run_repeatedly(lambda: self._run_once(Store.of(client)))
+            await run_repeatedly(lambda: self._run_once(Store(client)))
         finally:
             await client.close_connections()
 

@@ -29,9 +29,7 @@ PAUSE_PER_SEARCH = 20
 class TcpConnection(Protocol):
     """A socket, as far as its round trip is concerned."""
 
-    def getsockopt(self, level: int, option: int, size: int, /) -> bytes:
-        """See `socket.socket`."""
-        ...
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
 
 
 def read_round_trip_ms(connection: TcpConnection) -> float | None:

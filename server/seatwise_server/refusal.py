@@ -118,3 +118,8 @@ def write_error_body(refusal: Refusal, status: int) -> bytes:
         "status": refusal.code,
     }
     return json.dumps({"error": error}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def bad_argument(field: str, message: str) -> Refusal:
+    """Return the refusal of an argument. `field` names it, as in `time_control.setup_ms`."""
+    return Refusal("INVALID_ARGUMENT", message, field=field)

@@ -125,7 +125,6 @@ class RefereeRole:
 
     @property
     def is_full(self) -> bool:
-        """See `Role`."""
         return self.referee.free_tables == 0
 
     @property
@@ -134,7 +133,6 @@ class RefereeRole:
         return self.referee.lease.holds()
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
-        """See `Role`."""
         common = self._common
         server.add_play(PlayServicer(self.referee, common.authenticator, common.open_streams))
         if websockets:
@@ -162,15 +160,12 @@ class RefereeRole:
         }
 
     async def stop(self) -> None:
-        """See `Role`."""
         await self.referee.hand_over_matches()
 
     def store_is_back(self, gap_s: float) -> None:
-        """See `Role`."""
         self.referee.ownership.on_store_back(gap_s)
 
     def gauges(self) -> dict[str, float]:
-        """See `Role`."""
         referee = self.referee
         return {
             "matches_running": len(referee.tables),
@@ -206,7 +201,6 @@ class LobbyRole:
         return lag.is_short or lag.broke_links() or self.transport_lag.broke_links(now)
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
-        """See `Role`."""
         common = self._common
         server.add_lobby(LobbyServicer(self.lobby, common.authenticator, common.open_streams))
         if websockets:
@@ -217,7 +211,6 @@ class LobbyRole:
             )
 
     async def start(self) -> Tasks:
-        """See `Role`."""
         common = self._common
         if self.guests:
             await common.store.access_tokens.read_ticket_key()  # so that no guest is the first to need it
@@ -242,7 +235,6 @@ class LobbyRole:
         """See `Role`. A lobby has no clocks to correct."""
 
     def gauges(self) -> dict[str, float]:
-        """See `Role`."""
         return {"bots_present": len(self.lobby)}
 
 
@@ -289,11 +281,9 @@ class GatewayRole:
     is_able = True
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:  # noqa: ARG002
-        """See `Role`."""
         server.add_operations(self.operations, self._common.authenticator)
 
     async def start(self) -> Tasks:
-        """See `Role`."""
         return {}
 
     async def stop(self) -> None:
@@ -303,7 +293,6 @@ class GatewayRole:
         """See `Role`."""
 
     def gauges(self) -> dict[str, float]:
-        """See `Role`."""
         return {}
 
 

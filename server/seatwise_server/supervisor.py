@@ -293,7 +293,7 @@ async def serve_processes(
     client = new_client(plans[0].config.redis_url)
     tasks: list[asyncio.Task[Any]] = []
     try:
-        supervisor = Supervisor(Store.of(client), plans, on_ready)
+        supervisor = Supervisor(Store(client), plans, on_ready)
         if embedded:
             tasks.append(asyncio.create_task(embedded.supervise()))
         if guarding:

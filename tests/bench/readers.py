@@ -54,7 +54,7 @@ async def store_matches(url: str, count: int) -> None:
     desk.sit_all()
     desk.play_out(ms_each=7)
     client = new_client(url)
-    store = Store.of(client)
+    store = Store(client)
     for number in range(count):
         setup = replace(desk.setup, match=f"matches/stored-{number}")
         fields: dict[str, Any] = {"format": "seatwise.journal/1", "setup": canonical_json(setup.to_json())}

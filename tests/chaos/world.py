@@ -303,7 +303,7 @@ async def opened(redis: Redis) -> AsyncIterator[Store]:
     """What is in it, for those who look from outside."""
     client = new_client(redis.server.url)
     try:
-        yield Store.of(client)
+        yield Store(client)
     finally:
         await client.close_connections()
 

@@ -36,7 +36,7 @@ STREAMS_OF_BOTS = {method for method, it in METHODS.items() if it.client_streami
 
 
 def operations() -> dict[str, Operation]:
-    store = Store.of(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
+    store = Store(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
     found = api.new_operations(store, "fsync", 60, lambda: None)
     return {operation.method: operation for operation in found}
 

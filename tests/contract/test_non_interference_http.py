@@ -88,7 +88,7 @@ async def open_ticket(text: str) -> str:
 
 
 def store_of(matches: Matches) -> Store:
-    store = Store.of(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
+    store = Store(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
     object.__setattr__(store, "matches", matches)
     object.__setattr__(store, "journal", SimpleNamespace(wait_for_entries=some_entries))
     object.__setattr__(store, "access_tokens", SimpleNamespace(open_ticket=open_ticket))

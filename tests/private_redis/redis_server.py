@@ -51,7 +51,7 @@ async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncItera
 @pytest.fixture
 def store(client: RedisClient) -> Store:
     """The store on an empty Redis."""
-    return Store.of(client)
+    return Store(client)
 
 
 @pytest_asyncio.fixture

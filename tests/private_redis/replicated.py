@@ -17,7 +17,7 @@ PAUSE_S = 0.02
 @pytest.fixture
 def store(client: RedisClient) -> Store:
     """The store on these nodes, which are empty."""
-    return Store.of(client)
+    return Store(client)
 
 
 @pytest.fixture

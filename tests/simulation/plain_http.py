@@ -172,14 +172,14 @@ class HttpProcess:
         self.is_leaving = self.has_left = False
         self.on_failed: Callable[[str], None] = lambda _: None
         self.new_strength_client = None
-        find_referee = LivingReferee(Store.of(new_client(URL))).find_address
+        find_referee = LivingReferee(Store(new_client(URL))).find_address
         self.relays = BotRelays(lambda token: Wire(exchange, loop, lobby, token), find_referee)
         self._streams = EventStreams(BOT_HTTP_STREAMS)
         loop.listen = self.listener.listen
         self._main = loop.create_task(self._serve())
 
     async def _serve(self) -> None:
-        authenticator = Authenticator(Store.of(new_client(URL)).credentials, lambda: "")
+        authenticator = Authenticator(Store(new_client(URL)).credentials, lambda: "")
         urls = UrlTree()
         add_bot_endpoints(urls, self.relays, authenticator, self._streams)
         self._server = HttpServer(new_rest_app(urls), MOST_CONNECTIONS)

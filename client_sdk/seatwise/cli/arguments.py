@@ -309,7 +309,6 @@ def _is_whole(text: str) -> bool:
 
 
 def add_security_arguments(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
     group = parser.add_argument_group("encryption")
     group.add_argument(
         "--insecure", action="store_true", default=None,

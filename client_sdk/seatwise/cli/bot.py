@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "bot",
         type=parse_bot,

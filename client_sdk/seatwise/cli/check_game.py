@@ -20,7 +20,6 @@ OTHER_PROCESS_S = 600.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "game", metavar="GAME", help="name of a game from outside; `seatwise games` lists them"
     )

@@ -48,7 +48,6 @@ SHOWN_EVERY_S = 0.5
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
     from seatwise.kits import DEFAULT_GAME

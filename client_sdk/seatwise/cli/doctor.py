@@ -31,7 +31,6 @@ SHOWN_LINES = 12
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
     parser.formatter_class = RawDescriptionHelpFormatter

@@ -8,7 +8,6 @@ from seatwise.cli.arguments import Command
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 

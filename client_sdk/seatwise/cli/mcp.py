@@ -27,7 +27,6 @@ SLOW_QUEUE = "slow"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
     parser.add_argument(
         "--token", help=f"the bot's token (default: ${TOKEN_VARIABLE}); better not typed here"

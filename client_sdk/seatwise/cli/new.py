@@ -140,7 +140,6 @@ def _find_sources() -> tuple[Path, Path]:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     from seatwise.kits import DEFAULT_GAME
 
     parser.add_argument("name", metavar="NAME", help="name of the bot, and of the folder to make: my-bot")

@@ -41,7 +41,6 @@ machine changes nothing: an answer costs one millisecond, or the thinking time t
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
     parser.formatter_class = RawDescriptionHelpFormatter

@@ -28,7 +28,6 @@ With --seat, what the other seats held is not shown, and neither is how long the
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
     parser.formatter_class = RawDescriptionHelpFormatter

@@ -48,7 +48,6 @@ READ_PROGRESS_EVERY_S = 1.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
     parser.formatter_class = RawDescriptionHelpFormatter

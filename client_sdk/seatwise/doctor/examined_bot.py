@@ -114,23 +114,19 @@ class ProcessBot:
         self._output = output
 
     def read_output(self) -> str:
-        """See `ExaminedBot`."""
         size = os.fstat(self._output.fileno()).st_size
         data = os.pread(self._output.fileno(), MOST_OUTPUT, max(0, size - MOST_OUTPUT))
         return data.decode(errors="replace")
 
     def interrupt(self) -> None:
-        """See `ExaminedBot`."""
         self._signal(signal.SIGINT)
 
     async def wait_for_end(self) -> str:
-        """See `ExaminedBot`."""
         code = await self._process.wait()
         return f"with exit code {code}" if code >= 0 else f"by {name_signal(-code)}"
 
     @property
     def memory_bytes(self) -> int:
-        """See `ExaminedBot`."""
         return resident_bytes(self._process.pid)
 
     def read_starved_s(self) -> float:

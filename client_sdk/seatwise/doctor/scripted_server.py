@@ -30,17 +30,14 @@ class GrpcLink:
         self.metadata = {str(key): str(value) for key, value in context.invocation_metadata()}
 
     async def read_requests(self, kind: Any) -> AsyncIterator[Any]:  # noqa: ARG002  # gRPC has decoded them
-        """See `StreamLink`."""
         async for request in self._requests:
             yield request
 
     async def write(self, message: Any) -> None:
-        """See `StreamLink`."""
         with suppress(asyncio.InvalidStateError, grpc.aio.BaseError, grpc.aio.AioRpcError):
             await self._context.write(message)
 
     async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
-        """See `StreamLink`."""
         info = error_pb2.ErrorInfo(reason=reason, domain="seatwise", metadata=metadata)
         detail = any_pb2.Any(
             type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
@@ -157,7 +154,6 @@ class ScriptedLobby(ScriptedStream):
     request_type = lobby_service_pb2.AttendRequest
 
     async def take_request(self, request: Any) -> None:
-        """See `ScriptedStream`."""
         welcome = lobby_service_pb2.Welcome(bot=EXAMINED, max_matches=request.max_matches)
         await self.send(lobby_service_pb2.AttendResponse(welcome=welcome))
         self.inbox.put_nowait(request)
@@ -169,7 +165,6 @@ class ScriptedReferee(ScriptedStream):
     request_type = play_service_pb2.PlayRequest
 
     async def take_request(self, request: Any) -> None:
-        """See `ScriptedStream`."""
         for item in request.items:
             self.inbox.put_nowait(item)
 

@@ -234,11 +234,9 @@ class TextFrameWriter:
         return f"plays {move if isinstance(move, str) else canonical_json(move).decode()}"
 
     def describe_change(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
-        """Return nothing."""
         return ""
 
     def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
-        """Return nothing."""
         return ""
 
     def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:

@@ -192,12 +192,10 @@ class RestWire:
         self._headers["user-agent"] = f"seatwise-python/{version('seatwise')}"
 
     def address_in(self, offer: SeatOffer) -> str:  # noqa: ARG002  # the server follows it
-        """See `Wire.address_in`."""
         return self.address
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
-        """See `Wire.attend`."""
         stream: RestStream[AttendRequest, AttendResponse] = RestStream(self, "/v1/attendance", AttendResponse)
         try:
             yield stream
@@ -206,7 +204,6 @@ class RestWire:
 
     @asynccontextmanager
     async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:  # noqa: ARG002
-        """See `Wire.play`."""
         stream: RestStream[PlayRequest, PlayResponse] = RestStream(self, "/v1/play", PlayResponse)
         try:
             await stream.open()
@@ -268,7 +265,6 @@ class RestStream(Generic[Sent, Received]):
         return _lines(self._reading)
 
     async def write(self, message: Sent) -> None:
-        """See `WireStream.write`."""
         if self._lines is None:
             said: Any = message
             await self.open(
@@ -303,7 +299,6 @@ class RestStream(Generic[Sent, Received]):
             raise _refused(head, answer)
 
     async def read(self) -> Received | None:
-        """See `WireStream.read`."""
         await self._opened.wait()
         if self._lines is None:
             raise self._failed or UnavailableError("the stream is closed")

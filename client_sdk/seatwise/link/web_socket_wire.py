@@ -93,14 +93,12 @@ class WebSocketWire:
         """Addresses at which an upgrade has worked, so that nothing needs to be explained if a link fails there."""
 
     def address_in(self, offer: SeatOffer) -> str:
-        """See `Wire.address_in`."""
         if self._front_door:
             return offer.ws_address or offer.address or self.address
         return offer.ws_address or ("" if offer.address else self.address)
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
-        """See `Wire.attend`."""
         async with self._open_stream(
             self._lobby, f"{web_socket_path(self.address)}/v1/attend", AttendResponse
         ) as stream:
@@ -108,7 +106,6 @@ class WebSocketWire:
 
     @asynccontextmanager
     async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
-        """See `Wire.play`."""
         is_lobby = self._front_door or address == self.address
         endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
         prefix = web_socket_path(address if is_web_socket_address(address) else self.address)
@@ -205,7 +202,6 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
         return self._transport is not None
 
     async def write(self, message: Sent) -> None:
-        """See `WireStream.write`."""
         if self._is_over or self._transport is None:
             raise self._error or UnavailableError("the stream is closed")
         sent: Any = message
@@ -214,7 +210,6 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
             await self._room.wait()
 
     async def read(self) -> Received | None:
-        """See `WireStream.read`."""
         while not self._unread:
             if self._is_over:
                 if self._error is not None:

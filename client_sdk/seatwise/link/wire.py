@@ -93,19 +93,16 @@ class GrpcWire:
         """Addresses at which a server has answered before, so TLS is not the reason if a link fails there."""
 
     def address_in(self, offer: SeatOffer) -> str:
-        """See `Wire.address_in`."""
         return offer.address or self.address
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
-        """See `Wire.attend`."""
         path = "/seatwise.v1.LobbyService/Attend"
         async with self._open_stream(self._lobby, path, AttendRequest, AttendResponse) as stream:
             yield stream
 
     @asynccontextmanager
     async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
-        """See `Wire.play`."""
         is_lobby = self._front_door or address == self.address
         endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
         path = "/seatwise.v1.PlayService/Play"
@@ -148,7 +145,6 @@ class GrpcStream(Generic[Sent, Received]):
         """Whether the server has sent anything."""
 
     async def write(self, message: Sent) -> None:
-        """See `WireStream.write`."""
         try:
             await self._call.write(message)
         except grpc.aio.AioRpcError as error:
@@ -157,7 +153,6 @@ class GrpcStream(Generic[Sent, Received]):
             raise UnavailableError("the stream is closed") from error
 
     async def read(self) -> Received | None:
-        """See `WireStream.read`."""
         try:
             message: Any = await self._call.read()
         except grpc.aio.AioRpcError as error:

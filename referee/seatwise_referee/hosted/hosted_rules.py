@@ -135,7 +135,6 @@ class HostedRules:
     # Options: declared by the author, and read without the author's code
 
     def complete_options(self, given: Options) -> Options:
-        """See `Game`."""
         for name in given:
             if name not in self._options:
                 known = ", ".join(self._options) or "none"
@@ -330,12 +329,10 @@ class HostedRules:
     # Questions: look-ups in the state
 
     def prompt(self, state: HostedState) -> Prompt | None:
-        """See `Game`."""
         asked = state.asked_seats
         return Prompt(state.number, frozenset(asked), MOVE_PACE) if asked else None
 
     def legal_moves(self, state: HostedState, seat: Seat) -> Iterator[HostedMove]:
-        """See `ListsLegalMoves`."""
         return map(HostedMove, state.views[seat].legal)
 
     def default_move(self, state: HostedState, seat: Seat) -> HostedMove:
@@ -345,7 +342,6 @@ class HostedRules:
         return HostedMove(state.views[seat].legal[0])
 
     def view(self, state: HostedState, seat: Seat | None) -> HostedView:
-        """See `Game`."""
         return state.views[-1 if seat is None else seat]
 
     def outcome(self, state: HostedState) -> Outcome | None:
@@ -358,11 +354,9 @@ class HostedRules:
         return []
 
     def move_to_json(self, move: HostedMove) -> Json:
-        """See `Game`."""
         return move.value
 
     def move_from_json(self, json: Json) -> HostedMove:
-        """See `Game`."""
         return HostedMove(encode_payload(json, LONGEST_MOVE))
 
 

@@ -25,7 +25,6 @@ BOT_PAGE = 1000
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     register = _add_verb(
         verbs, "register", "register a bot, and print its token (scope register)", _register_bot

@@ -29,7 +29,6 @@ class NotWhole(Exception):
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     asking.add_arguments(parser)
     parser.add_argument(
         "--mend", action="store_true", help="repair each fault that can be repaired without loss"

@@ -32,7 +32,6 @@ MOST_LISTED = 1000
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_health_arguments(verbs.add_parser("health", help=HEALTH_HELP, description=HEALTH_HELP))
     _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
@@ -173,7 +172,6 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
 def _add_health_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments. The command needs no token."""
     parser.add_argument("--address", default=ADDRESS, help="address of the process (default: %(default)s)")
     parser.add_argument(
         "--service", default="", metavar="NAME",
@@ -214,7 +212,6 @@ AUDIT_HELP = (
 
 
 def _add_audit_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     asking.add_arguments(parser)
     parser.add_argument(
         "--after",
@@ -272,7 +269,6 @@ CERTIFICATES_HELP = "sign a certificate for servers with these hosts, by a CA of
 
 
 def _add_certificate_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments. The command needs no server."""
     parser.add_argument(
         "hosts", nargs="+", metavar="HOST", help="names and IP addresses by which clients call the server"
     )

@@ -49,7 +49,6 @@ TABLE_S = 120.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "--game", default=DEFAULT_GAME, choices=list(DEMOS), help="game to play (default: %(default)s)"
     )

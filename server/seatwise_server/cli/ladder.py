@@ -39,7 +39,6 @@ Act = Callable[[Call, Namespace], int]
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _configure_create(
         _add_verb(verbs, "create", "create a ladder (scope operate)", _create_ladder, as_admin=True)

@@ -38,7 +38,6 @@ parse_results = output_folder_parser(
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _configure_run(_add_verb(verbs, "run", "play the league; finished matches are not played again"))
     _configure_report(

@@ -28,7 +28,6 @@ MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _configure_create(_add_verb(verbs, "create", "create a match between named bots (scope operate)"))
     _configure_list(_add_verb(verbs, "list", "list matches, newest first"))

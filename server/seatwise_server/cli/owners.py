@@ -216,7 +216,6 @@ _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 
 def configure_tokens(parser: ArgumentParser) -> None:
-    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="token_verb", required=True, metavar="VERB")
     create = _add_token_verb(
         verbs, "create", "create an access token and print it; it is shown only once", _create_token

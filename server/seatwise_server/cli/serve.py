@@ -48,7 +48,6 @@ PLAIN_TEXT = (
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     add_options(parser)
 
 
@@ -311,7 +310,6 @@ def _connection_options(address: str, pin: str) -> str:
 
 
 def configure_show(parser: ArgumentParser) -> None:
-    """Add the arguments."""
     show = parser.add_subparsers(dest="verb", required=True).add_parser(
         "show", help="show the settings that `seatwise serve` would have here with these options, and where each is from"
     )  # fmt: skip

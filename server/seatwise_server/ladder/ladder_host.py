@@ -129,7 +129,7 @@ class LadderHost:
     async def _open_ladder(self, name: str) -> None:
         """Read the ladder's whole log before any bot is paired by it."""
         try:
-            meta = await self._store.ladders.get_ladder(name)
+            meta = await self._store.ladders.find(name)
             if meta:
                 hosted = HostedLadder(Ladder.from_bytes(meta.settings), LadderState(self._store, name))
                 await hosted.state.catch_up()

@@ -16,7 +16,7 @@ from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import QUEUES
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.store import (
     OWNERS_PREFIX,
     LadderExclusion,
@@ -85,11 +85,7 @@ class Lobby:
         if is_guest and queues:
             raise Refusal("NOT_ALLOWED", "a guest plays only the match that was made for it; name no queue")
         if len(queues) > MOST_QUEUES:
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed",
-                field="queues",
-            )
+            raise bad_argument("queues", f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed")
         for queue in queues:
             if not await self._is_known(queue):
                 known = ", ".join(sorted(QUEUES))
@@ -103,7 +99,7 @@ class Lobby:
     async def _is_known(self, queue: str) -> bool:
         if not queue.startswith(LADDER_PREFIX):
             return queue in QUEUES
-        return await self._store.ladders.get_ladder(queue) is not None
+        return await self._store.ladders.find(queue) is not None
 
     def __len__(self) -> int:
         return len(self._present)
@@ -406,11 +402,7 @@ def _replaced(bot: str) -> Refusal:
 def check_limit(max_matches: int) -> int:
     """Return the limit; raises `Refusal` if it is out of range."""
     if not 0 <= max_matches <= MOST_MATCHES:
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}",
-            field="max_matches",
-        )
+        raise bad_argument("max_matches", f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}")
     return max_matches
 
 

@@ -13,7 +13,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from seatwise.codec.json_values import JSON_VALUE, holds_json_values, wrap_json_values
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.rest.routes import WHOLE_BODY, HttpRoute
 
 # Refuses values of JSON whose type their field does not take, by the field's name.
@@ -48,9 +48,9 @@ def check_json_types(given: Mapping[str, Any], type_: Descriptor, path: str = ""
         field = type_.fields_by_camelcase_name.get(name) or type_.fields_by_name.get(name)
         where = f"{path}{name[:40]}"
         if field is None:
-            raise Refusal("INVALID_ARGUMENT", f"there is no field {where!r} here", field=where)
+            raise bad_argument(where, f"there is no field {where!r} here")
         if (other := spelling.setdefault(field.number, name)) != name:
-            raise Refusal("INVALID_ARGUMENT", f"{path}{other} and {where} are the same field", field=where)
+            raise bad_argument(where, f"{path}{other} and {where} are the same field")
         if value is not None:  # null is the default of every field
             _check_field(value, field, where)
 
@@ -87,7 +87,7 @@ def _check_value(value: Any, field: FieldDescriptor, where: str) -> None:
 def _check_time(value: str, where: str) -> None:
     if not _RFC_3339.fullmatch(value):
         message = f"{where} must be a time such as 2026-11-22T12:00:00Z; in a URL, write + as %2B"
-        raise Refusal("INVALID_ARGUMENT", message, field=where)
+        raise bad_argument(where, message)
 
 
 def _check_whole_number(value: int | float | str, limits: tuple[int, int], where: str) -> None:
@@ -95,14 +95,14 @@ def _check_whole_number(value: int | float | str, limits: tuple[int, int], where
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
     if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
         message = f"{where} must be a whole number from {least} to {most}"
-        raise Refusal("INVALID_ARGUMENT", message, field=where)
+        raise bad_argument(where, message)
 
 
 def _check_one(value: Any, wanted: tuple[str, tuple[type, ...]], where: str) -> None:
     what, types = wanted
     is_truth = isinstance(value, bool)
     if not isinstance(value, types) or (is_truth and bool not in types):
-        raise Refusal("INVALID_ARGUMENT", f"{where} must be {what}", field=where)
+        raise bad_argument(where, f"{where} must be {what}")
 
 
 LONGEST_NUMBER = 20
@@ -158,7 +158,7 @@ class RequestDecoder:
             if field.is_repeated:
                 given.setdefault(field.json_name, []).append(_parse_value(field, text))
             elif field.json_name in given:
-                raise Refusal("INVALID_ARGUMENT", f"the parameter {name} is given twice", field=field.name)
+                raise bad_argument(field.name, f"the parameter {name} is given twice")
             else:
                 given[field.json_name] = _parse_value(field, text)
         for name, value in given.items():
@@ -168,14 +168,12 @@ class RequestDecoder:
     def _unknown_parameter(self, name: str) -> Refusal:
         known = ", ".join(sorted(field.json_name for field in self._route.query_fields))
         there_is = f"there are {known}" if known else "there is none"
-        return Refusal(
-            "INVALID_ARGUMENT", f"there is no parameter {name[:40]!r} here; {there_is}", field=name[:40]
-        )
+        return bad_argument(name[:40], f"there is no parameter {name[:40]!r} here; {there_is}")
 
     def _set_name(self, message: Message, name: str) -> None:
         field = self._route.path_field
         if getattr(message, field) not in ("", name):
-            raise Refusal("INVALID_ARGUMENT", f"{field} is another in the body than in the path", field=field)
+            raise bad_argument(field, f"{field} is another in the body than in the path")
         setattr(message, field, name)
 
 
@@ -194,15 +192,11 @@ def _parse_value(field: FieldDescriptor, text: str) -> Any:
     """JSON has numbers as texts too; only booleans need a type of their own, and enums are given by name."""
     if field.enum_type is not None and text not in field.enum_type.values_by_name:
         known = ", ".join(field.enum_type.values_by_name)
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{field.json_name} is {text[:40]!r}; there are {known}", field=field.name
-        )
+        raise bad_argument(field.name, f"{field.json_name} is {text[:40]!r}; there are {known}")
     if field.cpp_type != FieldDescriptor.CPPTYPE_BOOL:
         return text
     if text not in _BOOLS:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{field.json_name} is {text[:40]!r}; it is true or false", field=field.name
-        )
+        raise bad_argument(field.name, f"{field.json_name} is {text[:40]!r}; it is true or false")
     return _BOOLS[text]
 
 
@@ -248,9 +242,7 @@ def _check_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise ValueError("a key is there twice")
     for name, value in pairs:
         if value is None:
-            raise Refusal(
-                "INVALID_ARGUMENT", f"{name[:40]} is null; leave the field out instead", field=name[:40]
-            )
+            raise bad_argument(name[:40], f"{name[:40]} is null; leave the field out instead")
     return given
 
 

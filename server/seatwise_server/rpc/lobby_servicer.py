@@ -9,7 +9,7 @@ from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream, first_request_refusal
 from seatwise_server.lobby.lobby import Lobby, check_limit
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import bad_argument
 from seatwise_server.rpc.error_interceptor import Context, authorize_call
 from seatwise_server.services.access import ATTEND_METHOD
 from seatwise_server.services.authentication import Authenticator
@@ -57,4 +57,4 @@ async def _first_request(requests: AsyncIterator[pb.AttendRequest]) -> pb.Attend
         raise first_request_refusal() from None
     except StopAsyncIteration:
         message = "send a first request that names queues and max_matches"
-        raise Refusal("INVALID_ARGUMENT", message, field="max_matches") from None
+        raise bad_argument("max_matches", message) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import access_token_pb2
 from seatwise_server import resources
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resource_names import former_owner_forms, unify_owner
 from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_OWNERS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
@@ -46,14 +46,11 @@ class AccessService:
     async def create_access_token(
         self, caller: Caller, request: pb.CreateAccessTokenRequest
     ) -> pb.CreateAccessTokenResponse:
-        """See access_service.proto."""
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         request.holder = read_owner("holder", request.holder, LONGEST_HOLDER, least=1)
         if not 0 <= request.lifetime_s <= LONGEST_LIFETIME_S:
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed",
-                field="lifetime_s",
+            raise bad_argument(
+                "lifetime_s", f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed"
             )
         scopes = await self._check_scopes(request.holder, request.scopes)
         try:
@@ -71,20 +68,19 @@ class AccessService:
     ) -> pb.ListAccessTokensResponse:
         """See access_service.proto. A page token is the name of the last token looked at: an owner is shown its own only."""
         try:
-            page = await self._access_tokens.list_page(page_size(request.page_size), request.page_token)
+            tokens, token = await self._access_tokens.list_page(
+                page_size(request.page_size), request.page_token
+            )
         except BadPageToken:
             raise bad_page_token() from None
         return pb.ListAccessTokensResponse(
-            access_tokens=[
-                resources.access_token_resource(it) for it in page.tokens if _may_manage(caller, it)
-            ],
-            next_page_token=page.next_page_token,
+            access_tokens=[resources.access_token_resource(it) for it in tokens if _may_manage(caller, it)],
+            next_page_token=token,
         )
 
     async def rotate_access_token(
         self, caller: Caller, request: pb.RotateAccessTokenRequest
     ) -> pb.RotateAccessTokenResponse:
-        """See access_service.proto."""
         await self._check_holder(caller, request.name)
         try:
             issued = await self._access_tokens.rotate_token(request.name)
@@ -97,7 +93,6 @@ class AccessService:
     async def revoke_access_token(
         self, caller: Caller, request: pb.RevokeAccessTokenRequest
     ) -> pb.RevokeAccessTokenResponse:
-        """See access_service.proto."""
         await self._check_holder(caller, request.name)
         try:
             revoked = await self._access_tokens.revoke_token(request.name)
@@ -108,7 +103,7 @@ class AccessService:
     async def _check_holder(self, caller: Caller, name: str) -> None:
         """Raise `Refusal` NOT_FOUND if the caller is an owner, and the token is not its own."""
         if caller.owner:
-            token = await self._access_tokens.get_token(name)
+            token = await self._access_tokens.find(name)
             if token is None or not _may_manage(caller, token):
                 raise Refusal("NOT_FOUND", f"you have no {name[:80]!r}")
 
@@ -142,14 +137,13 @@ class AccessService:
     async def _erase_holder(self, holder: str, pseudonym: str) -> list[str]:
         names, page_token = [], ""
         while True:
-            page = await self._access_tokens.list_page(1000, page_token)
-            for token in page.tokens:
+            tokens, page_token = await self._access_tokens.list_page(1000, page_token)
+            for token in tokens:
                 if unify_owner(token.holder) == holder:
                     await self._access_tokens.revoke_token(token.name)
                     await self._access_tokens.erase_holder(token.name, token.holder, pseudonym)
                     await self._audit.forget_person(token.holder)
                     names.append(token.name)
-            page_token = page.next_page_token
             if not page_token:
                 return names
 
@@ -167,26 +161,21 @@ class AccessService:
         while True:
             page = await self._bots.list_page(1000, page_token)
             names |= await self._erase_owner_at(owner, [it.bot for it in page.bots])
-            page_token = page.next_page_token
             if not page_token:
                 return names
 
     async def _check_scopes(self, holder: str, numbers: Iterable[int]) -> frozenset[str]:
         """Return the names of the scopes. Raises `Refusal` for scopes that this holder cannot have, and for unknown bots."""
         if holder == LOCAL_ADMIN:
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"holder is {holder}, the holder of the local admin token; choose another",
-                field="holder",
+            raise bad_argument(
+                "holder", f"holder is {holder}, the holder of the local admin token; choose another"
             )
         kind, fitting = await self._scopes_for(holder)
         scopes = {_SCOPE_NAMES.get(number, "") for number in numbers}
         names = {it.value for it in fitting}
         if not scopes or scopes - names:
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"scopes must be one or more of {', '.join(sorted(names))} for {kind}",
-                field="scopes",
+            raise bad_argument(
+                "scopes", f"scopes must be one or more of {', '.join(sorted(names))} for {kind}"
             )
         return frozenset(scopes)
 

@@ -30,7 +30,6 @@ class AdminService:
         self._audit = audit
 
     async def list_referees(self, caller: Caller, request: pb.ListRefereesRequest) -> pb.ListRefereesResponse:
-        """See admin_service.proto."""
         return pb.ListRefereesResponse(referees=(await self._read_referees()).values())
 
     async def list_live_matches(
@@ -46,7 +45,6 @@ class AdminService:
         return pb.ListLiveMatchesResponse(matches=matches, next_page_token=token)
 
     async def list_leases(self, caller: Caller, request: pb.ListLeasesRequest) -> pb.ListLeasesResponse:
-        """See admin_service.proto."""
         leases = [
             pb.Lease(what="matches", holder=each.name, left_ms=max(0, MATCH_LEASE_MS - each.silent_ms))
             for each in (await self._read_referees()).values()
@@ -55,7 +53,6 @@ class AdminService:
         return pb.ListLeasesResponse(leases=[*leases, *await self._read_work_leases()])
 
     async def drain_referee(self, caller: Caller, request: pb.DrainRefereeRequest) -> pb.DrainRefereeResponse:
-        """See admin_service.proto."""
         referee = (await self._read_referees()).get(request.name)
         if referee is None or referee.state == pb.Referee.STATE_STOPPED:
             raise Refusal("NOT_FOUND", f"there is no referee {request.name[:80]!r}", name=request.name[:80])
@@ -63,7 +60,6 @@ class AdminService:
         return pb.DrainRefereeResponse(referee=referee)
 
     async def void_match(self, caller: Caller, request: pb.VoidMatchRequest) -> pb.VoidMatchResponse:
-        """See admin_service.proto."""
         check_text("reason", request.reason.strip(), LONGEST_VOID_REASON, least=1)
         meta = (
             await self._store.matches.get_meta(request.name) if request.name.startswith("matches/") else None
@@ -77,7 +73,6 @@ class AdminService:
     async def forgive_no_shows(
         self, caller: Caller, request: pb.ForgiveNoShowsRequest
     ) -> pb.ForgiveNoShowsResponse:
-        """See admin_service.proto."""
         known = await find_bot(self._store.bots, request.bot)
         bot = resources.bot_resource(known)
         if off := await self._store.no_shows.read_off_queues(known.bot):
@@ -86,7 +81,6 @@ class AdminService:
         return pb.ForgiveNoShowsResponse(bot=bot)
 
     async def check_matches(self, caller: Caller, request: pb.CheckMatchesRequest) -> pb.CheckMatchesResponse:
-        """See admin_service.proto."""
         page = await self._audit.check_page(request.page_token, mends=request.mend)
         return pb.CheckMatchesResponse(
             faults=page.faults, checked=page.checked, next_page_token=page.next_page_token

@@ -13,7 +13,7 @@ from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_referee.ending import MatchState
 from seatwise_server import resources
 from seatwise_server.lobby.seating import QUEUES, Seating
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.resources import match_resource, optional_timestamp
 from seatwise_server.services.access import Access
@@ -178,9 +178,8 @@ class BotService:
         self._attendances = store.attendances
 
     async def register_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> pb.RegisterBotResponse:
-        """See bot_service.proto."""
         if not request.bot:
-            raise Refusal("INVALID_ARGUMENT", "bot is required: the name of the bot", field="bot")
+            raise bad_argument("bot", "bot is required: the name of the bot")
         request.owner = read_owner("owner", request.owner, LONGEST_OWNER)
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         try:
@@ -190,7 +189,7 @@ class BotService:
                 request.bot, request.version or "1", owner, request.request_id
             )
         except BadBotName as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad), field=bad.part) from None
+            raise bad_argument(bad.part, str(bad)) from None
         except (BotDeleted, BotExists) as there:
             await self._discount_bot(caller, request)
             how = "register another version"
@@ -223,7 +222,7 @@ class BotService:
         if self._registration == CLOSED:
             raise registration_closed()
         if request.owner not in ("", caller.owner):
-            raise Refusal("INVALID_ARGUMENT", f"owner must be {caller.owner}, or empty", field="owner")
+            raise bad_argument("owner", f"owner must be {caller.owner}, or empty")
 
     async def _count_bot(self, owner: str, bot: str) -> None:
         try:
@@ -249,7 +248,7 @@ class BotService:
         """Raise `Refusal` if the name tells others that the bot is the server's, or another's: versions share a name."""
         if name.startswith(RESERVED_PREFIXES):
             why = f"bot is {name}: names that begin with {', '.join(RESERVED_PREFIXES)} are the server's own"
-            raise Refusal("INVALID_ARGUMENT", why, field="bot")
+            raise bad_argument("bot", why)
         page = await self._bots.list_page(MOST_VERSIONS, prefix=f"bots/{name}/")
         if any(bot.owner != caller.owner for bot in page.bots):
             raise _name_taken(name)
@@ -275,7 +274,6 @@ class BotService:
             raise Refusal("NOT_ALLOWED", f"{bot} is not a bot of {caller.owner}", bot=bot)
 
     async def rotate_token(self, caller: Caller, request: pb.RotateTokenRequest) -> pb.RotateTokenResponse:
-        """See bot_service.proto."""
         await self._get_registered(request.name)
         await self._check_owner(caller, request.name)
         if parse_bot_name(request.name)[0].startswith(RESERVED_PREFIXES):
@@ -288,18 +286,14 @@ class BotService:
         return pb.RotateTokenResponse(token=issued.token or "")
 
     async def revoke_token(self, caller: Caller, request: pb.RevokeTokenRequest) -> pb.RevokeTokenResponse:
-        """See bot_service.proto."""
         await self._get_registered(request.name)
         await self._check_owner(caller, request.name)
         await self._bots.revoke_token(request.name, by_owner=bool(caller.owner))
         return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
 
     async def set_bot_kind(self, caller: Caller, request: pb.SetBotKindRequest) -> pb.SetBotKindResponse:
-        """See bot_service.proto."""
         if request.kind not in bot_pb2.BotKind.values():
-            raise Refusal(
-                "INVALID_ARGUMENT", f"kind is {request.kind}, which is no kind of bot", field="kind"
-            )
+            raise bad_argument("kind", f"kind is {request.kind}, which is no kind of bot")
         if caller.owner:
             await self._check_owner(caller, request.name)
         elif not caller.is_operator and (caller.is_guest or not caller.bot or caller.bot != request.name):
@@ -318,7 +312,7 @@ class BotService:
         known = await self._find_any(name)
         if name in self._house_bots and not (known and known.owner.startswith(OWNERS_PREFIX)):
             message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
-            raise Refusal("INVALID_ARGUMENT", message, field="name")
+            raise bad_argument("name", message)
         if known:
             await self._owners.claim_name(known.owner, name)  # a bot of before the server kept names
         if known and known.owner:
@@ -333,7 +327,6 @@ class BotService:
         return pb.DeleteBotResponse(aborted_matches=aborted)
 
     async def get_bot(self, caller: Caller, request: pb.GetBotRequest) -> pb.GetBotResponse:
-        """See bot_service.proto."""
         known = await self._get_registered(request.name)
         bot = resources.bot_resource(known)
         if known.last_use_ms and Access.READ in caller.scopes:
@@ -348,11 +341,10 @@ class BotService:
         return pb.GetBotResponse(bot=bot)
 
     async def list_bots(self, caller: Caller, request: pb.ListBotsRequest) -> pb.ListBotsResponse:
-        """See bot_service.proto."""
         try:
             page = await self._bots.list_page(page_size(request.page_size), request.page_token)
         except BadPageToken as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad), field="page_token") from None
+            raise bad_argument("page_token", str(bad)) from None
         bots = list(map(resources.bot_resource, page.bots))
         names = [bot.name for bot in bots]
         present = await self._attendances.present_bots(names)
@@ -401,7 +393,7 @@ def check_bot_name(field: str, name: str) -> None:
     try:
         parse_bot_name(name)
     except BadBotName as bad:
-        raise Refusal("INVALID_ARGUMENT", f"{field} has {name[:80]!r}: {bad}", field=field) from None
+        raise bad_argument(field, f"{field} has {name[:80]!r}: {bad}") from None
 
 
 def _name_taken(name: str) -> Refusal:

@@ -13,7 +13,7 @@ from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import SEED_BYTES, seed_in_set
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.request_fields import ResourceName
 from seatwise_server.store import Store
@@ -70,16 +70,10 @@ class DealSetRegistry:
 def _check_place(wanted: match_pb2.DealSet) -> None:
     _NAMES.check_name(wanted.name, "deal_set.name")
     if not 1 <= wanted.size <= LARGEST_SET:
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}",
-            field="deal_set.size",
-        )
+        raise bad_argument("deal_set.size", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}")
     if not 1 <= wanted.number <= wanted.size:
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}",
-            field="deal_set.number",
+        raise bad_argument(
+            "deal_set.number", f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}"
         )
 
 
@@ -98,17 +92,11 @@ def _deals_kind(setup: Setup) -> str:
 def _refusal_to_join(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
     name = wanted.name
     if why.reason == "SIZE":
-        return Refusal(
-            "INVALID_ARGUMENT",
-            f"deal_set.size is {wanted.size}; {name} has {why.instead} matches",
-            field="deal_set.size",
+        return bad_argument(
+            "deal_set.size", f"deal_set.size is {wanted.size}; {name} has {why.instead} matches"
         )
     if why.reason == "KIND":
-        return Refusal(
-            "INVALID_ARGUMENT",
-            f"the matches of {name} are all of the kind {why.instead}",
-            field="deal_set.name",
-        )
+        return bad_argument("deal_set.name", f"the matches of {name} are all of the kind {why.instead}")
     if why.reason == "TAKEN":
         message = f"match {wanted.number} of {name} is already {why.instead}"
         return Refusal("ALREADY_EXISTS", message, match=why.instead)

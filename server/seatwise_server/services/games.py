@@ -22,7 +22,6 @@ class GameService:
         return pb.ListGamesResponse(games=map(_game_message, shown), next_page_token=token)
 
     async def get_game(self, caller: Caller, request: pb.GetGameRequest) -> pb.GetGameResponse:
-        """See game_service.proto."""
         name = request.name.removeprefix("games/")
         if name not in GAMES:
             raise Refusal("NOT_FOUND", f"there is no game {request.name[:80]!r}", game=request.name[:80])

@@ -15,7 +15,7 @@ from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_table import LadderRow, decode_point, decode_table
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found, check_bot_name
@@ -27,7 +27,7 @@ from seatwise_server.services.matches import (
     refusing_bad_settings,
 )
 from seatwise_server.services.request_fields import ResourceName, page_of_names, page_size, parse_position
-from seatwise_server.store import LadderMeta, Store, now_ms
+from seatwise_server.store import CompetitionMeta, Store, now_ms
 
 # Keeps the ladder tables that were read last: reading a long table again for each of its pages takes too long.
 
@@ -101,13 +101,11 @@ class LadderService:
         self._tables = LadderTables(store)
 
     async def create_ladder(self, caller: Caller, request: pb.CreateLadderRequest) -> pb.CreateLadderResponse:
-        """See ladder_service.proto."""
         wanted = _parse_ladder(request.ladder).to_bytes()
-        await _NAMES.create_resource(request.ladder.name, wanted, self._store.ladders.create_ladder)
+        await _NAMES.create_resource(request.ladder.name, wanted, self._store.ladders.create)
         return pb.CreateLadderResponse(ladder=await self._get_message(request.ladder.name))
 
     async def get_ladder(self, caller: Caller, request: pb.GetLadderRequest) -> pb.GetLadderResponse:
-        """See ladder_service.proto."""
         return pb.GetLadderResponse(ladder=await self._get_message(request.name))
 
     async def list_ladders(self, caller: Caller, request: pb.ListLaddersRequest) -> pb.ListLaddersResponse:
@@ -140,10 +138,8 @@ class LadderService:
         """See ladder_service.proto. A page token is the time of the last point shown, in milliseconds."""
         await self._get_meta(request.ladder)
         if len(request.bots) > MOST_HISTORY_BOTS:
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken",
-                field="bots",
+            raise bad_argument(
+                "bots", f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken"
             )
         for bot in request.bots:
             check_bot_name("bots", bot)
@@ -171,7 +167,6 @@ class LadderService:
         )
 
     async def reinstate_bot(self, caller: Caller, request: pb.ReinstateBotRequest) -> pb.ReinstateBotResponse:
-        """See ladder_service.proto."""
         if not caller.is_operator and (not caller.bot or caller.bot != request.bot):
             raise Refusal(
                 "NOT_ALLOWED", "only the bot itself, or a token with the scope operate, may reinstate a bot"
@@ -203,8 +198,8 @@ class LadderService:
             return await log.read_back(request.ladder, before, count)
         return await log.read_results(request.ladder, parse_position(request.page_token), count)
 
-    async def _get_meta(self, name: str) -> LadderMeta:
-        return await _NAMES.find_resource(name, self._store.ladders.get_ladder)
+    async def _get_meta(self, name: str) -> CompetitionMeta:
+        return await _NAMES.find_resource(name, self._store.ladders.find)
 
     async def _get_message(self, name: str) -> ladder_pb2.Ladder:
         meta = await self._get_meta(name)

@@ -18,12 +18,12 @@ from seatwise_server.league.naming import so_far_of
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import Row, rows_of
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import bad_argument
 from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.deal_sets import WithheldResults
 from seatwise_server.services.request_fields import ResourceName, page_of_names, page_size, parse_position
-from seatwise_server.store import LeagueMeta, Store
+from seatwise_server.store import CompetitionMeta, Store
 
 # Computes the standings of leagues, and keeps those that were read last: a long league takes a second.
 
@@ -60,7 +60,7 @@ class LeagueTables:
         self._thread = ThreadPoolExecutor(1, "league-tables")
         """One thread, so that a caller that disconnects and asks again cannot keep a second one busy."""
 
-    async def get_table(self, meta: LeagueMeta, *, is_complete: bool) -> ShownLeague:
+    async def get_table(self, meta: CompetitionMeta, *, is_complete: bool) -> ShownLeague:
         """Return the table as it is now; without the results of running deal sets unless `is_complete`."""
         async with self._turn:
             count = await self._store.results.count_results(meta.name)
@@ -77,7 +77,7 @@ class LeagueTables:
         return await self._store.sets.running_among(table.running) == table.running
 
     async def _work_out_table(
-        self, meta: LeagueMeta, voids: Mapping[str, Sequence[str] | None], *, is_complete: bool
+        self, meta: CompetitionMeta, voids: Mapping[str, Sequence[str] | None], *, is_complete: bool
     ) -> ShownLeague:
         league, results = league_of(meta), await self._read_results(meta.name)
         running = frozenset[str]() if is_complete else await self._withheld.running_sets(results)
@@ -95,7 +95,7 @@ class LeagueTables:
         return results
 
 
-def league_of(meta: LeagueMeta) -> League:
+def league_of(meta: CompetitionMeta) -> League:
     """Return the settings of the league, as it was created."""
     return League.from_json(json.loads(meta.settings))
 
@@ -134,14 +134,12 @@ class LeagueService:
         self._tables = LeagueTables(store, self._withheld)
 
     async def create_league(self, caller: Caller, request: pb.CreateLeagueRequest) -> pb.CreateLeagueResponse:
-        """See league_service.proto."""
         name = request.league.name
         wanted = _parse_settings(request.league)
-        await _NAMES.create_resource(name, wanted, self._store.leagues.create_league)
+        await _NAMES.create_resource(name, wanted, self._store.leagues.create)
         return pb.CreateLeagueResponse(league=await self._get_message(name))
 
     async def get_league(self, caller: Caller, request: pb.GetLeagueRequest) -> pb.GetLeagueResponse:
-        """See league_service.proto."""
         return pb.GetLeagueResponse(league=await self._get_message(request.name))
 
     async def list_leagues(self, caller: Caller, request: pb.ListLeaguesRequest) -> pb.ListLeaguesResponse:
@@ -155,7 +153,6 @@ class LeagueService:
     async def list_league_standings(
         self, caller: Caller, request: pb.ListLeagueStandingsRequest
     ) -> pb.ListLeagueStandingsResponse:
-        """See league_service.proto."""
         meta = await self._get_meta(request.league)
         table = await self._tables.get_table(meta, is_complete=caller.is_operator)
         return pb.ListLeagueStandingsResponse(
@@ -164,14 +161,6 @@ class LeagueService:
             withheld=table.withheld,
             update_time=optional_timestamp(table.log_ms),
         )
-
-    async def list_league_standings_version(
-        self, caller: Caller, request: pb.ListLeagueStandingsRequest
-    ) -> str:
-        """Return how many results and voided matches the table covers, and how many results it leaves out."""
-        meta = await self._get_meta(request.league)
-        table = await self._tables.get_table(meta, is_complete=caller.is_operator)
-        return f"{table.results}-{table.withheld}-{table.voids}"
 
     async def list_league_results(
         self, caller: Caller, request: pb.ListLeagueResultsRequest
@@ -186,8 +175,8 @@ class LeagueService:
         withheld = await self._withheld.withhold_logged(caller, results)
         return pb.ListLeagueResultsResponse(results=results, next_page_token=token, withheld=withheld)
 
-    async def _get_meta(self, name: str) -> LeagueMeta:
-        return await _NAMES.find_resource(name, self._store.leagues.get_league)
+    async def _get_meta(self, name: str) -> CompetitionMeta:
+        return await _NAMES.find_resource(name, self._store.leagues.find)
 
     async def _get_message(self, name: str) -> league_pb2.League:
         meta = await self._get_meta(name)
@@ -211,7 +200,7 @@ def _parse_settings(wanted: league_pb2.League) -> bytes:
         return canonical_json(league.to_json())
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         message = f"league.settings is not valid: {_explain_error(error)}"
-        raise Refusal("INVALID_ARGUMENT", message, field="league.settings") from None
+        raise bad_argument("league.settings", message) from None
 
 
 def _explain_error(error: Exception) -> str:

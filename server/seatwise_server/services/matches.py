@@ -21,7 +21,7 @@ from seatwise_server.limits import SPECTATORS, Places
 from seatwise_server.lobby.seating import CREATED, Seating, list_living
 from seatwise_server.play.no_shows import ABSENT_BOTS
 from seatwise_server.play.spectating import MatchWatcher
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resource_names import BadBotName, match_name_for, new_match_name, parse_bot_name
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found
@@ -42,7 +42,7 @@ def parse_game(name: str) -> str:
     if game not in GAMES:
         known = ", ".join(f"games/{each}" for each in GAMES)
         if not name:
-            raise Refusal("INVALID_ARGUMENT", f"game is required; there are {known}", field="game")
+            raise bad_argument("game", f"game is required; there are {known}")
         raise Refusal("NOT_FOUND", f"there is no game {name[:80]!r}; there are {known}", game=name[:80])
     return game
 
@@ -51,9 +51,7 @@ def check_seats(game: str, seats: int, what: str, field: str) -> None:
     """Raise `Refusal` if the game cannot have this number of seats; `what` says what the caller asked for."""
     sizes = GAMES[game].table_sizes
     if seats not in sizes:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{game} is for {sizes[0]} to {sizes[-1]} seats; {what}", field=field
-        )
+        raise bad_argument(field, f"{game} is for {sizes[0]} to {sizes[-1]} seats; {what}")
 
 
 @contextmanager
@@ -66,7 +64,7 @@ def refusing_bad_settings(path: str = "") -> Iterator[None]:
         yield
     except (BadOptions, BadTimeControl) as bad:
         field = "options" if isinstance(bad, BadOptions) else "time_control"
-        raise Refusal("INVALID_ARGUMENT", str(bad), field=f"{path}{field}") from None
+        raise bad_argument(f"{path}{field}", str(bad)) from None
 
 
 def parse_options(game: str, given: Mapping[str, str]) -> Options:
@@ -141,14 +139,14 @@ def _parse_bot(name: str) -> str:
         try:
             parse_bot_name(name)
         except BadBotName as bad:
-            raise Refusal("INVALID_ARGUMENT", f"bot is {name[:80]!r}; {bad}", field="bot") from None
+            raise bad_argument("bot", f"bot is {name[:80]!r}; {bad}") from None
     return name
 
 
 def _parse_competition(name: str) -> str:
     if name and not any(form.is_valid(name) for form in _COMPETITIONS):
         message = f"competition is {name[:80]!r}; it must be the name of a ladder or of a league"
-        raise Refusal("INVALID_ARGUMENT", message, field="competition")
+        raise bad_argument("competition", message)
     return name
 
 
@@ -158,18 +156,14 @@ def _parse_state(state: int) -> MatchState | None:
     try:
         return MatchState(match_pb2.Match.State.Name(state).removeprefix("STATE_"))
     except ValueError:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"state is {state}, which is no state of a match", field="state"
-        ) from None
+        raise bad_argument("state", f"state is {state}, which is no state of a match") from None
 
 
 def _microseconds(field: str, time: Timestamp) -> int:
     try:
         return time.ToMicroseconds()
     except ValueError:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{field} is not a time from the year 1 to 9999", field=field
-        ) from None
+        raise bad_argument(field, f"{field} is not a time from the year 1 to 9999") from None
 
 
 MOST_WAITING = 10_000
@@ -199,7 +193,6 @@ class MatchService:
         self._spectators = Places(SPECTATORS)
 
     async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
-        """See match_service.proto."""
         if await self._store.queues.count_waiting(CREATED) >= MOST_WAITING:
             raise Refusal(
                 "SERVER_FULL",
@@ -217,18 +210,16 @@ class MatchService:
         return pb.CreateMatchResponse(match=match)
 
     async def get_match(self, caller: Caller, request: pb.GetMatchRequest) -> pb.GetMatchResponse:
-        """See match_service.proto."""
         match = await self._get_message(request.name)
         await self._withheld.withhold_from(caller, [match])
         return pb.GetMatchResponse(match=match)
 
     async def list_matches(self, caller: Caller, request: pb.ListMatchesRequest) -> pb.ListMatchesResponse:
-        """See match_service.proto."""
         wanted, size = parse_match_filter(request), page_size(request.page_size)
         try:
             page = await self._store.matches.list_page(size, request.page_token, wanted)
         except BadPageToken as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad), field="page_token") from None
+            raise bad_argument("page_token", str(bad)) from None
         matches = [resources.match_resource(meta) for meta in page.matches]
         withheld = await self._withheld.withhold_from(caller, matches)
         return pb.ListMatchesResponse(
@@ -236,7 +227,6 @@ class MatchService:
         )
 
     async def get_record(self, caller: Caller, request: pb.GetRecordRequest) -> pb.GetRecordResponse:
-        """See match_service.proto."""
         match = await self._get_message(request.name)
         if match.state == match_pb2.Match.STATE_VOIDED:
             raise Refusal(
@@ -249,7 +239,6 @@ class MatchService:
         return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
 
     async def abort_match(self, caller: Caller, request: pb.AbortMatchRequest) -> pb.AbortMatchResponse:
-        """See match_service.proto."""
         match = await self._get_message(request.name)
         if not match.HasField("end_time"):
             absent = [match.bots[seat] for seat in request.absent_seats if 0 <= seat < len(match.bots)]
@@ -259,19 +248,16 @@ class MatchService:
         return pb.AbortMatchResponse(match=match)
 
     async def get_deal_set(self, caller: Caller, request: pb.GetDealSetRequest) -> pb.GetDealSetResponse:
-        """See match_service.proto."""
         return await self._sets.get_set(request.name)
 
     async def close_deal_set(
         self, caller: Caller, request: pb.CloseDealSetRequest
     ) -> pb.CloseDealSetResponse:
-        """See match_service.proto."""
         return await self._sets.close_set(request.name)
 
     async def watch_match(
         self, caller: Caller, request: pb.WatchMatchRequest
     ) -> AsyncIterator[pb.WatchMatchResponse]:
-        """See match_service.proto."""
         await self._sets.check_is_over(await self._get_message(request.name))
         following = aclosing(self._follow_match(request))
         async with self._owner_watches.count_watch(caller), following as responses:
@@ -324,15 +310,13 @@ class MatchService:
         """
         if not request.league:
             return ""
-        meta = await self._store.leagues.get_league(request.league[:80])
+        meta = await self._store.leagues.find(request.league[:80])
         if meta is None:
             raise Refusal(
                 "NOT_FOUND", f"there is no league {request.league[:80]!r}", league=request.league[:80]
             )
         if strange := sorted(set(request.bots) - set(league_of(meta).players)):
-            raise Refusal(
-                "INVALID_ARGUMENT", f"{strange[0][:80]} does not take part in {request.league}", field="bots"
-            )
+            raise bad_argument("bots", f"{strange[0][:80]} does not take part in {request.league}")
         return meta.name
 
 

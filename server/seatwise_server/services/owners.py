@@ -15,7 +15,7 @@ from seatwise.v1 import owner_service_pb2 as pb
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.limits import TokenBuckets
 from seatwise_server.lobby.lobby import MOST_MATCHES
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resources import timestamp
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
@@ -71,7 +71,6 @@ class OwnerService:
         self._access_tokens = store.access_tokens
 
     async def create_invite(self, caller: Caller, request: pb.CreateInviteRequest) -> pb.CreateInviteResponse:
-        """See owner_service.proto."""
         most_bots = _check_number("most_bots", request.most_bots or DEFAULT_OWNED_BOTS, 1, MOST_OWNED_BOTS)
         uses = _check_number("uses", request.uses or 1, 1, MOST_INVITE_USES)
         lifetime_s = _check_number("lifetime_s", request.lifetime_s or DEFAULT_INVITE_S, 1, LONGEST_INVITE_S)
@@ -88,7 +87,6 @@ class OwnerService:
         return pb.ListInvitesResponse(invites=map(_invite_resource, found), next_page_token=token)
 
     async def revoke_invite(self, caller: Caller, request: pb.RevokeInviteRequest) -> pb.RevokeInviteResponse:
-        """See owner_service.proto."""
         try:
             revoked = await self._invites.revoke_invite(request.name)
         except InviteAbsent as absent:
@@ -103,7 +101,7 @@ class OwnerService:
         if caller.name.startswith(OWNERS_PREFIX):
             return await self._sign_in(caller.name, request)
         name = f"owners/{_check_owner_id(request.owner_id)}"
-        invite = await self._invites.get_invite(caller.name)
+        invite = await self._invites.find(caller.name)
         if invite is None:
             raise Refusal("TOKEN_UNKNOWN", "this invite is kept no longer")
         quotas = (invite.most_bots, invite.most_matches)
@@ -124,7 +122,7 @@ class OwnerService:
         """Create the owner that an ID token names, unless it exists, and give it a token that replaces any earlier one."""
         if request.owner_id and f"owners/{request.owner_id}" != name:
             why = f"with an ID token the server chooses the owner: leave owner_id empty; you are {name}"
-            raise Refusal("INVALID_ARGUMENT", why, field="owner_id")
+            raise bad_argument("owner_id", why)
         quotas = (DEFAULT_OWNED_BOTS, DEFAULT_MATCHES)
         if await self._owners.create_owner(name, *quotas, _OF_ISSUER, name) is OwnerCreation.TAKEN:
             raise Refusal("ALREADY_EXISTS", f"{name} was created with an invite; ask the operator")
@@ -139,7 +137,6 @@ class OwnerService:
         return pb.CreateOwnerResponse(owner=await self._show_owner(owner), token=text)
 
     async def get_owner(self, caller: Caller, request: pb.GetOwnerRequest) -> pb.GetOwnerResponse:
-        """See owner_service.proto."""
         if caller.owner and caller.owner != request.name:
             raise Refusal("NOT_FOUND", f"you are {caller.owner}, and can see no other owner")
         return pb.GetOwnerResponse(owner=await self._show_owner(await self._find_owner(request.name)))
@@ -147,7 +144,6 @@ class OwnerService:
     async def set_owner_quotas(
         self, caller: Caller, request: pb.SetOwnerQuotasRequest
     ) -> pb.SetOwnerQuotasResponse:
-        """See owner_service.proto."""
         most = {
             "most_bots": MOST_OWNED_BOTS,
             "most_matches": MOST_MATCHES,
@@ -192,20 +188,19 @@ def registration_closed() -> Refusal:
 
 def _check_owner_id(owner_id: str) -> str:
     if not _OWNER_ID.fullmatch(owner_id):
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise bad_argument(
+            "owner_id",
             f"owner_id is {owner_id[:80]!r}; it must be 1 to 40 of a-z, 0-9 and -, and begin with a letter",
-            field="owner_id",
         )
     if owner_id.startswith(ISSUER_OWNER_PREFIX):
         why = f"owner_id begins with {ISSUER_OWNER_PREFIX}, as only those of owners with an ID token do; choose another"
-        raise Refusal("INVALID_ARGUMENT", why, field="owner_id")
+        raise bad_argument("owner_id", why)
     return owner_id
 
 
 def _check_number(field: str, number: int, least: int, most: int) -> int:
     if not least <= number <= most:
-        raise Refusal("INVALID_ARGUMENT", f"{field} is {number}; {least} to {most} are allowed", field=field)
+        raise bad_argument(field, f"{field} is {number}; {least} to {most} are allowed")
     return number
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from seatwise_server.play.inbound import LONGEST_REQUEST_ID
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resource_names import unify_owner
 
 # Names of resources that a caller chooses: `ladders/summer`, `leagues/1`, `sets/a`.
@@ -34,10 +34,9 @@ class ResourceName:
     def check_name(self, name: str, field: str) -> None:
         """Raise `Refusal` INVALID_ARGUMENT, naming the request's field, unless the name has the form."""
         if not self.is_valid(name):
-            raise Refusal(
-                "INVALID_ARGUMENT",
+            raise bad_argument(
+                field,
                 f"{field} is {name[:80]!r}; it must be {self._prefix} followed by 1 to 63 of a-z, 0-9 and -",
-                field=field,
             )
 
     async def find_resource(self, name: str, read: Callable[[str], Awaitable[Found | None]]) -> Found:
@@ -81,7 +80,7 @@ def page_size(asked: int) -> int:
     """
     if asked < 0:
         message = f"page_size is {asked}; it must be 0 (for {DEFAULT_PAGE_SIZE}) to {LARGEST_PAGE_SIZE}"
-        raise Refusal("INVALID_ARGUMENT", message, field="page_size")
+        raise bad_argument("page_size", message)
     return min(asked or DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE)
 
 
@@ -110,11 +109,7 @@ async def page_of_names(
 
 def bad_page_token() -> Refusal:
     """Return the refusal of a page token that no list has returned."""
-    return Refusal(
-        "INVALID_ARGUMENT",
-        "page_token is not valid: send the next_page_token of the page before",
-        field="page_token",
-    )
+    return bad_argument("page_token", "page_token is not valid: send the next_page_token of the page before")
 
 
 # Limits for texts in requests.
@@ -130,10 +125,10 @@ def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
     """
     if not least <= len(text) <= longest:
         wanted = f"{least} to {longest}" if least else f"at most {longest}"
-        raise _refusal(field, f"{field} has {len(text)} characters; {wanted} are allowed")
+        raise bad_argument(field, f"{field} has {len(text)} characters; {wanted} are allowed")
     place = next((place for place, letter in enumerate(text, 1) if not letter.isprintable()), 0)
     if place:
-        raise _refusal(
+        raise bad_argument(
             field,
             f"character {place} of {field} is {text[place - 1]!a}; only printable characters are allowed",
         )
@@ -144,9 +139,5 @@ def read_owner(field: str, text: str, longest: int, *, least: int = 0) -> str:
     check_text(field, text, longest, least=least)
     name = unify_owner(text)
     if text and not name:
-        raise _refusal(field, f"{field} has nothing visible in it")
+        raise bad_argument(field, f"{field} has nothing visible in it")
     return name
-
-
-def _refusal(field: str, message: str) -> Refusal:
-    return Refusal("INVALID_ARGUMENT", message, field=field)

@@ -1,216 +1,113 @@
 """All access of the server to Redis.
 
-`Store.of(new_client(url))` has every part of it. Each part documents what it returns when a thing does not exist.
+`Store(new_client(url))` has every part of it. Each part documents what it returns when a thing does not exist.
 All of them raise only StoreError. Fenced appends go through a `Flusher`, of which each process has one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
-from seatwise_server.store.bots import BotPage, Bots, Credential, Credentials, IssuedToken, RegisteredBot
-from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
-from seatwise_server.store.jobs import Job, Jobs, Tables
-from seatwise_server.store.journal import Death, Fence, Journal
-from seatwise_server.store.keeping import DealSets, Deliveries, EndedMatch, Keeping, SetOfDeals
-from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
-from seatwise_server.store.owners import (
-    OWNERS_PREFIX,
-    OwnerCount,
-    OwnerCreation,
-    OwnerLimits,
-    OwnerMatches,
-    OwnerRoom,
-    Owners,
-    StoredOwner,
-)
-from seatwise_server.store.processes import DeathWatch, Heartbeat, Leases, Order, Processes
-from seatwise_server.store.queues import (
-    Attendance,
-    Attendances,
-    Proposal,
-    QueueEntry,
-    Queues,
-    counts_no_shows,
-)
-from seatwise_server.store.redis.client import RedisClient
-from seatwise_server.store.redis.cluster import new_client
-from seatwise_server.store.redis.durability import (
-    NodeFacts,
-    ReplicaWait,
-    ServerFacts,
-    check_server,
-    check_settings,
-)
-from seatwise_server.store.redis.scripts import now_ms
-from seatwise_server.store.results import (
-    Event,
-    LadderExclusion,
-    LadderMeta,
-    Ladders,
-    LeagueMeta,
-    Leagues,
-    ResultLogs,
-    Shown,
-)
-from seatwise_server.store.seats import (
-    NoShow,
-    NoShows,
-    OffQueues,
-    QueueRoom,
-    Reservation,
-    SeatNews,
-    SeatOf,
-    SeatOffer,
-    Seats,
-)
-from seatwise_server.store.tokens import (
-    AccessTokenPage,
-    AccessTokens,
-    Invites,
-    IssuedAccessToken,
-    IssuedInvite,
-    StoredAccessToken,
-    StoredInvite,
-)
-
-__all__ = [
-    "OWNERS_PREFIX",
-    "AccessTokenPage",
-    "AccessTokens",
-    "AppendResult",
-    "AppendTimeouts",
-    "Attendance",
-    "Attendances",
-    "AuditEvent",
-    "AuditLine",
-    "AuditLog",
-    "BotPage",
-    "Bots",
-    "Credential",
-    "Credentials",
-    "DealSets",
-    "Death",
-    "DeathWatch",
-    "Deliveries",
-    "EndedMatch",
-    "Event",
-    "Fence",
-    "Flusher",
-    "Heartbeat",
-    "Invites",
-    "IssuedAccessToken",
-    "IssuedInvite",
-    "IssuedToken",
-    "Job",
-    "Jobs",
-    "Journal",
-    "Keeping",
-    "LadderExclusion",
-    "LadderMeta",
-    "Ladders",
-    "LeagueMeta",
-    "Leagues",
-    "Leases",
-    "Listeners",
-    "MatchMeta",
-    "Matches",
-    "NoShow",
-    "NoShows",
-    "NodeFacts",
-    "OffQueues",
-    "Order",
-    "OwnerCount",
-    "OwnerCreation",
-    "OwnerLimits",
-    "OwnerMatches",
-    "OwnerRoom",
-    "Owners",
-    "Processes",
-    "Proposal",
-    "QueueEntry",
-    "QueueRoom",
-    "Queues",
-    "RedisClient",
-    "RegisteredBot",
-    "ReplicaWait",
-    "Reservation",
-    "ResultLogs",
-    "SeatNews",
-    "SeatOf",
-    "SeatOffer",
-    "Seats",
-    "ServerFacts",
-    "SetOfDeals",
-    "Shown",
-    "Store",
-    "StoredAccessToken",
-    "StoredInvite",
-    "StoredMatchPage",
-    "StoredOwner",
-    "Tables",
-    "check_server",
-    "check_settings",
-    "counts_no_shows",
-    "new_client",
-    "now_ms",
-]
+from seatwise_server.store.audit import AuditEvent as AuditEvent
+from seatwise_server.store.audit import AuditLine as AuditLine
+from seatwise_server.store.audit import AuditLog as AuditLog
+from seatwise_server.store.bots import BotPage as BotPage
+from seatwise_server.store.bots import Bots as Bots
+from seatwise_server.store.bots import Credential as Credential
+from seatwise_server.store.bots import Credentials as Credentials
+from seatwise_server.store.bots import IssuedToken as IssuedToken
+from seatwise_server.store.bots import RegisteredBot as RegisteredBot
+from seatwise_server.store.group_commit.writer import AppendResult as AppendResult
+from seatwise_server.store.group_commit.writer import AppendTimeouts as AppendTimeouts
+from seatwise_server.store.group_commit.writer import Flusher as Flusher
+from seatwise_server.store.group_commit.writer import Listeners as Listeners
+from seatwise_server.store.jobs import Job as Job
+from seatwise_server.store.jobs import Jobs as Jobs
+from seatwise_server.store.jobs import Tables as Tables
+from seatwise_server.store.journal import Death as Death
+from seatwise_server.store.journal import Fence as Fence
+from seatwise_server.store.journal import Journal as Journal
+from seatwise_server.store.keeping import DealSets as DealSets
+from seatwise_server.store.keeping import Deliveries as Deliveries
+from seatwise_server.store.keeping import EndedMatch as EndedMatch
+from seatwise_server.store.keeping import Keeping as Keeping
+from seatwise_server.store.keeping import SetOfDeals as SetOfDeals
+from seatwise_server.store.matches import Matches as Matches
+from seatwise_server.store.matches import MatchMeta as MatchMeta
+from seatwise_server.store.matches import StoredMatchPage as StoredMatchPage
+from seatwise_server.store.owners import OWNERS_PREFIX as OWNERS_PREFIX
+from seatwise_server.store.owners import OwnerCount as OwnerCount
+from seatwise_server.store.owners import OwnerCreation as OwnerCreation
+from seatwise_server.store.owners import OwnerLimits as OwnerLimits
+from seatwise_server.store.owners import OwnerMatches as OwnerMatches
+from seatwise_server.store.owners import OwnerRoom as OwnerRoom
+from seatwise_server.store.owners import Owners as Owners
+from seatwise_server.store.owners import StoredOwner as StoredOwner
+from seatwise_server.store.processes import DeathWatch as DeathWatch
+from seatwise_server.store.processes import Heartbeat as Heartbeat
+from seatwise_server.store.processes import Leases as Leases
+from seatwise_server.store.processes import Order as Order
+from seatwise_server.store.processes import Processes as Processes
+from seatwise_server.store.queues import Attendance as Attendance
+from seatwise_server.store.queues import Attendances as Attendances
+from seatwise_server.store.queues import Proposal as Proposal
+from seatwise_server.store.queues import QueueEntry as QueueEntry
+from seatwise_server.store.queues import Queues as Queues
+from seatwise_server.store.queues import counts_no_shows as counts_no_shows
+from seatwise_server.store.redis.client import RedisClient as RedisClient
+from seatwise_server.store.redis.cluster import new_client as new_client
+from seatwise_server.store.redis.durability import NodeFacts as NodeFacts
+from seatwise_server.store.redis.durability import ReplicaWait as ReplicaWait
+from seatwise_server.store.redis.durability import ServerFacts as ServerFacts
+from seatwise_server.store.redis.durability import check_server as check_server
+from seatwise_server.store.redis.durability import check_settings as check_settings
+from seatwise_server.store.redis.scripts import now_ms as now_ms
+from seatwise_server.store.results import CompetitionMeta as CompetitionMeta
+from seatwise_server.store.results import Event as Event
+from seatwise_server.store.results import LadderExclusion as LadderExclusion
+from seatwise_server.store.results import Ladders as Ladders
+from seatwise_server.store.results import Leagues as Leagues
+from seatwise_server.store.results import ResultLogs as ResultLogs
+from seatwise_server.store.results import Shown as Shown
+from seatwise_server.store.seats import NoShow as NoShow
+from seatwise_server.store.seats import NoShows as NoShows
+from seatwise_server.store.seats import OffQueues as OffQueues
+from seatwise_server.store.seats import QueueRoom as QueueRoom
+from seatwise_server.store.seats import Reservation as Reservation
+from seatwise_server.store.seats import SeatNews as SeatNews
+from seatwise_server.store.seats import SeatOf as SeatOf
+from seatwise_server.store.seats import SeatOffer as SeatOffer
+from seatwise_server.store.seats import Seats as Seats
+from seatwise_server.store.tokens import AccessTokens as AccessTokens
+from seatwise_server.store.tokens import Invites as Invites
+from seatwise_server.store.tokens import IssuedAccessToken as IssuedAccessToken
+from seatwise_server.store.tokens import IssuedInvite as IssuedInvite
+from seatwise_server.store.tokens import StoredAccessToken as StoredAccessToken
+from seatwise_server.store.tokens import StoredInvite as StoredInvite
 
 
-@dataclass(frozen=True, slots=True)
 class Store:
-    """All parts of the store on one Redis."""
+    """All parts of the store on one Redis. The caller closes the client."""
 
-    client: RedisClient
-    journal: Journal
-    matches: Matches
-    bots: Bots
-    access_tokens: AccessTokens
-    invites: Invites
-    owners: Owners
-    owner_matches: OwnerMatches
-    credentials: Credentials
-    audit: AuditLog
-    attendances: Attendances
-    seats: Seats
-    no_shows: NoShows
-    queues: Queues
-    jobs: Jobs
-    processes: Processes
-    leases: Leases
-    sets: DealSets
-    results: ResultLogs
-    ladders: Ladders
-    leagues: Leagues
-    deliveries: Deliveries
-    keeping: Keeping
-
-    @classmethod
-    def of(cls, client: RedisClient) -> Store:
-        """Return the store behind this client. The caller closes the client."""
-        return cls(
-            client,
-            Journal(client),
-            Matches(client),
-            Bots(client),
-            AccessTokens(client),
-            Invites(client),
-            Owners(client),
-            OwnerMatches(client),
-            Credentials(client),
-            AuditLog(client),
-            Attendances(client),
-            Seats(client),
-            NoShows(client),
-            Queues(client),
-            Jobs(client),
-            Processes(client),
-            Leases(client),
-            DealSets(client),
-            ResultLogs(client),
-            Ladders(client),
-            Leagues(client),
-            Deliveries(client),
-            Keeping(client),
-        )
+    def __init__(self, client: RedisClient) -> None:
+        self.client = client
+        self.journal = Journal(client)
+        self.matches = Matches(client)
+        self.bots = Bots(client)
+        self.access_tokens = AccessTokens(client)
+        self.invites = Invites(client)
+        self.owners = Owners(client)
+        self.owner_matches = OwnerMatches(client)
+        self.credentials = Credentials(client)
+        self.audit = AuditLog(client)
+        self.attendances = Attendances(client)
+        self.seats = Seats(client)
+        self.no_shows = NoShows(client)
+        self.queues = Queues(client)
+        self.jobs = Jobs(client)
+        self.processes = Processes(client)
+        self.leases = Leases(client)
+        self.sets = DealSets(client)
+        self.results = ResultLogs(client)
+        self.ladders = Ladders(client)
+        self.leagues = Leagues(client)
+        self.deliveries = Deliveries(client)
+        self.keeping = Keeping(client)

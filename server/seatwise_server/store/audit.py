@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from seatwise.audit_chain import FIRST_LINK, write_audit_line
 from seatwise_server.store import keys
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, call, call_many
-from seatwise_server.store.redis.scripts import now_ms
+from seatwise_server.store.redis.client import RedisClient
+from seatwise_server.store.redis.scripts import StorePart, now_ms
 
 MOST_ENTRIES = 100_000
 """The log keeps about so many entries (30 MB), and drops older ones."""
@@ -53,11 +52,11 @@ class AuditLine:
     address: str
 
 
-class AuditLog:
+class AuditLog(StorePart):
     """The audit log on one Redis. It is append-only: there is no method that changes or removes an entry."""
 
     def __init__(self, client: RedisClient) -> None:
-        self._client = client
+        super().__init__(client)
         self._lock = asyncio.Lock()
 
     async def append_event(self, event: AuditEvent) -> None:
@@ -78,11 +77,11 @@ class AuditLog:
 
     async def _append_next(self, fields: dict[str, str]) -> bool:
         """Append to the entry that is the last one now; returns False if another process was quicker."""
-        last = await call(self._client, "XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1)
+        last = await self._call("XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1)
         seq, previous = _read_link(last[0]) if last else (0, FIRST_LINK)
         line, _ = write_audit_line(seq + 1, previous, {"at_ms": await now_ms(self._client), **fields})
         args = (seq, MOST_ENTRIES, line)
-        return bool(await scripts.run_script(self._client, "audit_append", [keys.AUDIT_LOG], *args))
+        return bool(await self._run("audit_append", [keys.AUDIT_LOG], *args))
 
     async def pseudonym_of_person(self, name: str) -> str:
         """Return the pseudonym of a person, and keep its meaning for a while; empty for an empty name."""
@@ -100,13 +99,13 @@ class AuditLog:
         fresh = [f"{kind}-{_random_text()}" for kind in (PERSON, ADDRESS)]
         args = (person, fresh[0], KEEP_PEOPLE_MS, address, fresh[1], KEEP_ADDRESSES_MS, who if is_bot else "")
         prefixes = (keys.audit_meaning(""), keys.audit_addresses(""))
-        answer = await scripts.run_script(self._client, "audit_caller", named, *args, *prefixes)
+        answer = await self._run("audit_caller", named, *args, *prefixes)
         return answer[0].decode(), answer[1].decode()
 
     async def read_page(self, after_seq: int, count: int) -> list[AuditLine]:
         """Return the entries after that seq, oldest first."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
-        found = await call(self._client, "XRANGE", keys.AUDIT_LOG, *args)
+        found = await self._call("XRANGE", keys.AUDIT_LOG, *args)
         lines = [fields[b"e"].decode() for _, fields in found]
         entries = [json.loads(line) for line in lines]
         pairs = [(entry["who"], entry["from"]) for entry in entries]
@@ -121,7 +120,7 @@ class AuditLog:
     async def _read_meanings(self, pseudonyms: Sequence[str]) -> dict[str, str]:
         wanted = sorted(set(pseudonyms))
         commands = [("GET", keys.audit_meaning(it)) for it in wanted]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         return {it: (answer or b"").decode() for it, answer in zip(wanted, answers, strict=True)}
 
     async def forget_person(self, name: str) -> None:
@@ -137,7 +136,7 @@ class AuditLog:
 
     async def _forget(self, *named: str) -> None:
         prefixes = (keys.audit_meaning(""), keys.audit_pseudonym(ADDRESS, ""), keys.audit_addresses(""))
-        await scripts.run_script(self._client, "audit_forget", [*named], *prefixes, ERASED_NOTE_MS)
+        await self._run("audit_forget", [*named], *prefixes, ERASED_NOTE_MS)
 
 
 def _read_link(entry: tuple[bytes, dict[bytes, bytes]]) -> tuple[int, str]:

@@ -19,8 +19,8 @@ from seatwise_server.store.errors import (
     TokenRefused,
 )
 from seatwise_server.store.keeping import keep_key
-from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, call, call_many
+from seatwise_server.store.redis.client import RedisClient
+from seatwise_server.store.redis.scripts import StorePart
 from seatwise_server.store.tokens import (
     ACCESS_KIND,
     INVITE_KIND,
@@ -78,11 +78,8 @@ class BotPage:
     """Empty on the last page."""
 
 
-class Bots:
+class Bots(StorePart):
     """The register of bots."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def register_bot(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:
         """Register a bot and return it with its token, which is shown only this once.
@@ -94,12 +91,12 @@ class Bots:
         bot = bot_name_for(name, version)
         token, token_hash = new_token(bot)
         args = (owner, token_hash, request_id)
-        answer = await scripts.run_script(self._client, "bot_register", [keys.bot_registration(bot)], *args)
+        answer = await self._run("bot_register", [keys.bot_registration(bot)], *args)
         if answer == 0:
             raise BotExists(f"{bot} is registered already")
         if answer == _WAS_DELETED:
             raise BotDeleted(f"{bot} was deleted, and no other bot is given its name")
-        await call(self._client, "ZADD", keys.BOT_INDEX, "NX", 0, bot)
+        await self._call("ZADD", keys.BOT_INDEX, "NX", 0, bot)
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
     async def register_guest(self, name: str, owner: str, keep_ms: int) -> str:
@@ -110,7 +107,7 @@ class Bots:
         bot = bot_name_for(name, "1")
         _, token_hash = new_token(bot)
         key = keys.bot_registration(bot)
-        if await scripts.run_script(self._client, "bot_register", [key], owner, token_hash, "") != 1:
+        if await self._run("bot_register", [key], owner, token_hash, "") != 1:
             raise BotExists(f"{bot} is registered already")
         await keep_key(self._client, key, keep_ms)  # not before: a bot that is no guest may have the name
         return bot
@@ -123,7 +120,7 @@ class Bots:
         """
         token, token_hash = new_token(bot)
         args = (token_hash, request_id, int(by_owner))
-        answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], *args)
+        answer = await self._run("bot_token", [keys.bot_registration(bot)], *args)
         if answer == _WAS_SHUT_OUT:
             raise BotShutOut(f"an operator has revoked the token of {bot}")
         await self._note_change(bot, answer)
@@ -133,17 +130,17 @@ class Bots:
         """Revoke the bot's token. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         args = ("", "", int(by_owner))
-        answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], *args)
+        answer = await self._run("bot_token", [keys.bot_registration(bot)], *args)
         await self._note_change(bot, answer)
 
     async def delete_bot(self, bot: str) -> None:
         """Delete the bot for good, and forget its owner. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         named = [keys.bot_registration(bot), keys.bot_attendance(bot)]
-        answer = await scripts.run_script(self._client, "bot_delete", named)
+        answer = await self._run("bot_delete", named)
         await self._note_change(bot, answer)
-        await call(self._client, "ZREM", keys.BOT_INDEX, bot)
-        await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
+        await self._call("ZREM", keys.BOT_INDEX, bot)
+        await self._call("HDEL", keys.BOT_KIND_INDEX, bot)
 
     async def _note_change(self, bot: str, answer: int) -> None:
         """Make all processes check their streams again. A repeat does so too, because the first request may
@@ -151,13 +148,13 @@ class Bots:
         """
         if answer == 0:
             raise BotAbsent(f"{bot} is not registered")
-        await call(self._client, "INCR", keys.TOKENS_REVISION)
+        await self._call("INCR", keys.TOKENS_REVISION)
 
     async def tokens_revision(self) -> int:
         """Return a number that rises with every rotation, revocation and deletion. When it rises, check again
         whether open streams may stay.
         """
-        return int(await call(self._client, "GET", keys.TOKENS_REVISION) or 0)
+        return int(await self._call("GET", keys.TOKENS_REVISION) or 0)
 
     async def authenticate(self, token: str) -> RegisteredBot:
         """Return the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is
@@ -180,37 +177,35 @@ class Bots:
 
     async def is_known(self, bot: str) -> bool:
         """Whether the bot is registered, or was and is deleted."""
-        return bool(await call(self._client, "EXISTS", keys.bot_registration(bot)))
+        return bool(await self._call("EXISTS", keys.bot_registration(bot)))
 
     async def _read_bots(self, bot: str) -> tuple[bytes, RegisteredBot] | None:
-        return _parse_bot(bot, await call(self._client, *_read_command(bot)))
+        return _parse_bot(bot, await self._call(*_read_command(bot)))
 
     async def erase_owner(self, bot: str, owner: str) -> bool:
         """Remove the name of this owner from the bot; returns False if the bot has another owner. Repeatable."""
-        return bool(
-            await scripts.run_script(self._client, "owner_erase", [keys.bot_registration(bot)], owner)
-        )
+        return bool(await self._run("owner_erase", [keys.bot_registration(bot)], owner))
 
     async def set_kind(self, bot: str, kind: int) -> None:
         """Note how the bot finds its moves: a number of the protocol's `BotKind`. With 0 it is forgotten. Repeatable."""
         if kind:
-            await call(self._client, "HSET", keys.BOT_KIND_INDEX, bot, kind)
+            await self._call("HSET", keys.BOT_KIND_INDEX, bot, kind)
         else:
-            await call(self._client, "HDEL", keys.BOT_KIND_INDEX, bot)
+            await self._call("HDEL", keys.BOT_KIND_INDEX, bot)
 
     async def suggest_kind(self, bot: str, kind: int) -> None:
         """Note the kind of the bot, like `set_kind`, unless somebody has said one. Repeatable."""
-        await call(self._client, "HSETNX", keys.BOT_KIND_INDEX, bot, kind)
+        await self._call("HSETNX", keys.BOT_KIND_INDEX, bot, kind)
 
     async def kinds_of(self, bots: Sequence[str]) -> tuple[int, ...]:
         """Return the kind of each of these bots; 0 where nobody has said it."""
-        answers = await call(self._client, "HMGET", keys.BOT_KIND_INDEX, *bots) if bots else []
+        answers = await self._call("HMGET", keys.BOT_KIND_INDEX, *bots) if bots else []
         return tuple(int(kind or 0) for kind in answers)
 
     async def owners_of(self, bots: Sequence[str]) -> dict[str, str]:
         """Return the owner of each of these bots; empty for a bot that is not registered."""
         commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         return {bot: (owner or b"").decode() for bot, owner in zip(bots, answers, strict=True)}
 
     async def list_page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
@@ -218,11 +213,9 @@ class Bots:
         start = f"({_parse_page_token(page_token)}" if page_token else f"[{prefix}"
         limits = ("BYLEX", "LIMIT", 0, page_size + 1)
         end = b"(" + prefix.encode() + b"\xff"
-        named = [
-            name.decode() for name in await call(self._client, "ZRANGE", keys.BOT_INDEX, start, end, *limits)
-        ]
+        named = [name.decode() for name in await self._call("ZRANGE", keys.BOT_INDEX, start, end, *limits)]
         shown = named[:page_size]
-        answers = await call_many(self._client, [_read_command(bot) for bot in shown]) if shown else []
+        answers = await self._call_many([_read_command(bot) for bot in shown])
         found = (_parse_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
         token = base64.urlsafe_b64encode(shown[-1].encode()).decode() if len(named) > page_size else ""
         return BotPage(tuple(it[1] for it in found if it and not it[1].is_deleted), token)
@@ -278,11 +271,11 @@ class Credential:
         return self.holder if self.holder.startswith("bots/") else ""
 
 
-class Credentials:
+class Credentials(StorePart):
     """All tokens on one Redis."""
 
     def __init__(self, client: RedisClient) -> None:
-        self._client = client
+        super().__init__(client)
         self._bots = Bots(client)
         self._access_tokens = AccessTokens(client)
         self._invites = Invites(client)
@@ -315,7 +308,7 @@ class Credentials:
     async def write_uses(self, token_names: Sequence[str]) -> None:
         """Notes that these tokens were used just now. Names are those of `Credential.token_name`."""
         calls = [([_key_of(name)], ()) for name in token_names]
-        await scripts.run_script_many(self._client, "token_used", calls)
+        await self._run_many("token_used", calls)
 
 
 def _key_of(token_name: str) -> str:

@@ -1,24 +1,4 @@
-"""The errors that the store raises.
-
-    StoreError
-    ├── StoreUnavailable      Redis does not answer, or refuses to write for now: try again later
-    ├── StoreRefused          this Redis could lose acknowledged writes, so the server does not start on it
-    ├── FenceLost             another owner has the match
-    ├── MatchRetired          the match is over and its journal was replaced by the record, or it was dropped
-    ├── ProposalExpired       a lobby is too late with a step of seating: another lobby may have the proposal by now
-    ├── NoFreeTable           each table of the referees has a match, or one that waits for it
-    ├── BotAbsent             no such bot is registered
-    ├── BotExists             another request has already registered that bot
-    ├── BotShutOut            an operator has revoked the bot's token, so its owner gets no other
-    ├── AccessTokenAbsent     there is no such access token, or it is revoked
-    ├── AccessTokenExists     another request of the same id has created an access token
-    ├── SetRefused            a match cannot join the set of duplicate deals; `reason` says why
-    ├── BadPageToken          a page token that this list never issued
-    └── TokenRefused          a token that is not valid; `reason` says UNKNOWN, REVOKED or EXPIRED
-
-
-There are no gRPC codes here: the doors translate.
-"""
+"""The errors that the store raises. There are no gRPC codes here: the doors translate."""
 
 from __future__ import annotations
 

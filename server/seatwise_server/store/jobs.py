@@ -23,12 +23,11 @@ from seatwise_server.store.errors import NoFreeTable, ProposalExpired
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import (
     LONGEST_BLOCK_MS,
-    RedisClient,
     as_pairs,
     call,
     call_blocking,
-    call_many,
 )
+from seatwise_server.store.redis.scripts import StorePart
 
 GROUP = "referees"
 
@@ -63,18 +62,15 @@ def is_job_id(text: str) -> bool:
     return _JOB_ID.fullmatch(text) is not None
 
 
-class Jobs:
+class Jobs(StorePart):
     """The streams of match jobs, one for each kind of games."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def push_job(self, match: str, kind: GameKind = GameKind.OWN) -> str:
         """Return the id of the match's job, and create the job if there is none; a match whose job is done
         gets a new one. `kind` says to whose games the match belongs.
         """
         named = [_STREAMS[kind], keys.JOB_MARKERS]
-        answer = await scripts.run_script(self._client, "job_push", named, match, _PREFIXES[kind])
+        answer = await self._run("job_push", named, match, _PREFIXES[kind])
         return str(answer.decode())
 
     async def push_new_job(self, match: str, kind: GameKind, until_ms: int, tables: Tables) -> str:
@@ -86,7 +82,7 @@ class Jobs:
         """
         named = [_STREAMS[kind], keys.JOB_MARKERS, *(_STREAMS[each] for each in tables.kinds)]
         args = (match, _PREFIXES[kind], until_ms, tables.count)
-        answer = await scripts.run_script(self._client, "job_push", named, *args)
+        answer = await self._run("job_push", named, *args)
         if answer is None:
             raise ProposalExpired(match)
         if answer == 0:
@@ -95,7 +91,7 @@ class Jobs:
 
     async def is_open(self, match: str) -> bool:
         """Whether the match has a job that is not done, taken or not."""
-        return bool(await call(self._client, "HEXISTS", keys.JOB_MARKERS, match))
+        return bool(await self._call("HEXISTS", keys.JOB_MARKERS, match))
 
     async def take_jobs(
         self, consumer: str, count: int, block_ms: int, kinds: Sequence[GameKind] = ALL_KINDS
@@ -134,14 +130,14 @@ class Jobs:
         jobs: list[Job] = []
         for kind, start in _kinds_after(after_id, ALL_KINDS):
             how = (start, "+", "COUNT", count - len(jobs))
-            jobs += _parse_jobs(await call(self._client, "XRANGE", _STREAMS[kind], *how), kind)
+            jobs += _parse_jobs(await self._call("XRANGE", _STREAMS[kind], *how), kind)
             if len(jobs) >= count:
                 break
         return jobs
 
     async def count_unfinished(self, kinds: Sequence[GameKind] = ALL_KINDS) -> int:
         """Return the number of unfinished jobs, taken or not."""
-        lengths = await call_many(self._client, [("XLEN", _STREAMS[kind]) for kind in kinds])
+        lengths = await self._call_many([("XLEN", _STREAMS[kind]) for kind in kinds])
         return sum(map(int, lengths))
 
     async def count_not_taken(self) -> int:
@@ -173,23 +169,19 @@ class Jobs:
         """Move a job from a dead consumer to this one; returns False if the job is done. Repeatable."""
         kind, at = _split_id(job_id)
         args = (GROUP, dead, consumer, at)
-        return bool(
-            await self._in_group(
-                lambda: scripts.run_script(self._client, "job_move", [_STREAMS[kind]], *args), [kind]
-            )
-        )
+        return bool(await self._in_group(lambda: self._run("job_move", [_STREAMS[kind]], *args), [kind]))
 
     async def give_back(self, job_id: str) -> bool:
         """Put the job back for other referees, because its consumer cannot do it. Return False if it is done."""
         kind, at = _split_id(job_id)
         named = [_STREAMS[kind], keys.JOB_MARKERS]
-        return bool(await scripts.run_script(self._client, "job_return", named, GROUP, at, _PREFIXES[kind]))
+        return bool(await self._run("job_return", named, GROUP, at, _PREFIXES[kind]))
 
     async def finish_job(self, job_id: str) -> bool:
         """Finish the job for good; returns False if it was finished before."""
         kind, at = _split_id(job_id)
         named = [_STREAMS[kind], keys.JOB_MARKERS]
-        return bool(await scripts.run_script(self._client, "job_done", named, GROUP, at))
+        return bool(await self._run("job_done", named, GROUP, at))
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]], kinds: Sequence[GameKind]) -> Any:
         """Call `ask`; if a consumer group of these streams does not exist yet, creates it and calls `ask` again."""
@@ -200,7 +192,7 @@ class Jobs:
                 raise
         for kind in kinds:
             with contextlib.suppress(ResponseError):  # another process created it first
-                await call(self._client, "XGROUP CREATE", _STREAMS[kind], GROUP, "0", "MKSTREAM")
+                await self._call("XGROUP CREATE", _STREAMS[kind], GROUP, "0", "MKSTREAM")
         return await ask()
 
 

@@ -13,8 +13,8 @@ from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.matches import enter_state
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, call, call_blocking
-from seatwise_server.store.redis.scripts import ScriptCall
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, call_blocking
+from seatwise_server.store.redis.scripts import ScriptCall, StorePart
 
 __all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
 
@@ -67,11 +67,8 @@ class Fence:
         return cls(int(epoch), (owner or b"").decode(), retired is not None, *numbers)
 
 
-class Journal:
+class Journal(StorePart):
     """The journals of all matches on one Redis."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def claim_match(
         self,
@@ -109,7 +106,7 @@ class Journal:
 
     async def read_fence(self, match: str) -> Fence | None:
         """Return the fence of the match; None if the match was never claimed, or its fence has expired."""
-        return Fence.from_fields(await call(self._client, "HMGET", keys.match_fence(match), *FENCE_FIELDS))
+        return Fence.from_fields(await self._call("HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
     async def confirm_fence(self, match: str, epoch: int, owner: str) -> AppendResult:
         """Confirm that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis
@@ -118,16 +115,14 @@ class Journal:
         Each OK is counted in the fence, so a claim that relies on an older count fails.
         """
         args = (epoch, owner)
-        return AppendResult(
-            await scripts.run_script(self._client, "confirm", [keys.match_fence(match)], *args)
-        )
+        return AppendResult(await self._run("confirm", [keys.match_fence(match)], *args))
 
     async def clear_deaths(self, match: str, epoch: int, owner: str) -> AppendResult:
         """Reset the deaths of this match to 1: only the last one still counts. FENCED if the match is
         another's. Repeatable.
         """
         named = [keys.match_fence(match)]
-        return AppendResult(await scripts.run_script(self._client, "pardon", named, epoch, owner))
+        return AppendResult(await self._run("pardon", named, epoch, owner))
 
     async def reclaim_match(self, match: str, owner: str, epoch: int) -> int:
         """Return a new epoch for a match whose claim, at `epoch`, Redis has forgotten in a failover.
@@ -138,14 +133,12 @@ class Journal:
 
         Raises FenceLost if the claim exists after all or is another owner's, and MatchRetired.
         """
-        return _parse_epoch(
-            match, await scripts.run_script(self._client, "reclaim", [keys.match_fence(match)], owner, epoch)
-        )
+        return _parse_epoch(match, await self._run("reclaim", [keys.match_fence(match)], owner, epoch))
 
     async def read_entries(self, match: str, after_seq: int = 0) -> list[bytes]:
         """Return the entries after number `after_seq`, in order; empty if there are none, or no journal."""
         return _parse_entries(
-            await call(self._client, "XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
+            await self._call("XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
         )
 
     async def wait_for_entries(self, match: str, after_seq: int, block_ms: int) -> list[bytes]:
@@ -164,7 +157,7 @@ class Journal:
 
     async def last_seq(self, match: str) -> int:
         """Return the number of the newest entry; 0 if there is no journal."""
-        newest = await call(self._client, "XREVRANGE", keys.match_journal(match), "+", "-", "COUNT", 1)
+        newest = await self._call("XREVRANGE", keys.match_journal(match), "+", "-", "COUNT", 1)
         return int(newest[0][0].partition(b"-")[0]) if newest else 0
 
     async def retire_match(

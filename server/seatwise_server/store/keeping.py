@@ -18,8 +18,8 @@ from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.matches import forget_call
 from seatwise_server.store.owners import OwnerMatches
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
-from seatwise_server.store.redis.scripts import ScriptCall
+from seatwise_server.store.redis.client import RedisClient, as_pairs
+from seatwise_server.store.redis.scripts import ScriptCall, StorePart
 from seatwise_server.store.results import append_call
 from seatwise_server.store.seats import owners_in, release_calls
 
@@ -37,11 +37,8 @@ async def keep_key(client: RedisClient, key: str, keep_ms: int) -> None:
     await scripts.run_script(client, "kept_note", [keys.KEEPING_TIME, keys.KEPT_KEYS], key, keep_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class Keeping:
+class Keeping(StorePart):
     """Everything on one Redis that is kept for a while. Any number of processes may remove what is due."""
-
-    client: RedisClient
 
     async def remove_due(self) -> int:
         """Let the time of keeping pass, and remove what is due; returns how much that was. Call it every minute."""
@@ -53,9 +50,7 @@ class Keeping:
     async def _remove_some(self) -> int:
         named = [keys.KEEPING_TIME, keys.MATCH_EXPIRY, keys.KEPT_KEYS]
         args = (_LONGEST_STEP_MS, _REMOVED_AT_ONCE)
-        clock_ms, leap_ms, matches, others = await scripts.run_script(
-            self.client, "kept_advance", named, *args
-        )
+        clock_ms, leap_ms, matches, others = await self._run("kept_advance", named, *args)
         if leap_ms:
             _log.warning(
                 "redis_clock_leapt",
@@ -71,16 +66,16 @@ class Keeping:
             return 0
         parts = (keys.match_fence, keys.match_meta, keys.match_record)
         calls = [("match_remove", [part(match) for part in parts], (clock_ms,)) for match in matches]
-        [answers] = await scripts.run_phases(self.client, calls)
+        [answers] = await scripts.run_phases(self._client, calls)
         gone = [match for match, answer in zip(matches, answers, strict=True) if answer]
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS, keys.KEEPING_TIME]
         args = (keys.MATCH_SETS, *gone)
-        return int(await scripts.run_script(self.client, "match_expire", named, *args))
+        return int(await self._run("match_expire", named, *args))
 
     async def _remove_keys(self, found: list[bytes]) -> int:
         if found:
-            await call_many(self.client, [("UNLINK", key) for key in found])
-            await call_many(self.client, [("ZREM", keys.KEPT_KEYS, *found)])
+            await self._call_many([("UNLINK", key) for key in found])
+            await self._call_many([("ZREM", keys.KEPT_KEYS, *found)])
         return len(found)
 
 
@@ -101,11 +96,8 @@ def end_call(name: str, number: int, match: str, state: MatchState) -> ScriptCal
     return "set_end", [keys.deal_set(name)], (number, match, state)
 
 
-class DealSets:
+class DealSets(StorePart):
     """All sets on one Redis. The name of a set is used only once."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def join_set(self, name: str, number: int, match: str, size: int, kind: str, seed: bytes) -> bytes:
         """Add the match to the set with this number, and return the set's seed; it is `seed` if this creates
@@ -115,9 +107,7 @@ class DealSets:
         Raises SetRefused if the set has another size or kind, if the number is taken, and if the set is over.
         """
         args = (number, match, size, kind, seed.hex())
-        answer, found, instead = await scripts.run_script(
-            self._client, "set_join", [keys.deal_set(name)], *args
-        )
+        answer, found, instead = await self._run("set_join", [keys.deal_set(name)], *args)
         if answer != b"OK":
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
@@ -127,26 +117,26 @@ class DealSets:
 
         None if there is no such set.
         """
-        answer = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], "", "", "")
+        answer = await self._run("set_end", [keys.deal_set(name)], "", "", "")
         if answer == 1:
             await keep_key(self._client, keys.deal_set(name), keep_s * 1000)
         return None if answer == -1 else answer == 1
 
     async def is_over(self, name: str) -> bool:
         """Whether all matches of the set are over, so that their records may be shown; False if the set is unknown."""
-        return bool(await call(self._client, "HEXISTS", keys.deal_set(name), "over"))
+        return bool(await self._call("HEXISTS", keys.deal_set(name), "over"))
 
     async def running_among(self, names: Iterable[str]) -> frozenset[str]:
         """Those of the sets that are known and not over. A set that is not known any more was over, and its time is up."""
         asked = sorted(set(names))
         commands = [("HMGET", keys.deal_set(name), "size", "over") for name in asked]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         known = zip(asked, answers, strict=True)
         return frozenset(name for name, (size, over) in known if size is not None and over is None)
 
     async def get_set(self, name: str) -> SetOfDeals | None:
         """Return the set; None if it never existed, or has expired."""
-        answer = await call(self._client, "HGETALL", keys.deal_set(name))
+        answer = await self._call("HGETALL", keys.deal_set(name))
         fields = {field.decode(): value.decode() for field, value in as_pairs(answer)}
         if "size" not in fields:
             return None
@@ -175,11 +165,8 @@ class EndedMatch:
     """The set of duplicate deals, and the match's number in it."""
 
 
-class Deliveries:
+class Deliveries(StorePart):
     """The last changes of a match. Each may be repeated."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def conclude_match(self, ended: EndedMatch) -> None:
         """List the match as over, logs its result and ends its part of its set; then frees its bots for other matches, and their

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from seatwise_server.store import keys
 from seatwise_server.store.journal import FENCE_FIELDS, Fence
 from seatwise_server.store.matches import STATE_SETS, Matches, MatchMeta
-from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
+from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs
+from seatwise_server.store.redis.scripts import StorePart
 
 _EMPTY_RECORD = len(zlib.compress(b""))
 """The size in bytes of the record of a void match."""
@@ -58,11 +58,11 @@ class MatchTraces:
         return self.fence is not None or self.has_journal or self.has_record
 
 
-class MatchTraceReader:
+class MatchTraceReader(StorePart):
     """Reads and repairs the traces of matches on one Redis."""
 
     def __init__(self, client: RedisClient, matches: Matches) -> None:
-        self._client = client
+        super().__init__(client)
         self._matches = matches
 
     async def read(self, match: str) -> MatchTraces:
@@ -77,7 +77,7 @@ class MatchTraceReader:
             ("ZSCORE", keys.MATCH_EXPIRY, match),
             ("HGET", keys.MATCH_FACETS, match),
         ]
-        found, fenced, journal, record, job, listed, kept, facets = await call_many(self._client, commands)
+        found, fenced, journal, record, job, listed, kept, facets = await self._call_many(commands)
         meta = MatchMeta.from_hash(match, found)
         return MatchTraces(
             match,
@@ -103,7 +103,7 @@ class MatchTraceReader:
 
     async def scan_facets(self, cursor: int, count: int) -> tuple[int, list[str]]:
         """Return some matches that are in sets, and the next cursor: 0 after the last. Some may come twice."""
-        following, found = await call(self._client, "HSCAN", keys.MATCH_FACETS, cursor, "COUNT", count)
+        following, found = await self._call("HSCAN", keys.MATCH_FACETS, cursor, "COUNT", count)
         return int(following), [name.decode() for name, _ in as_pairs(found)]
 
     async def page_of_kept(self, after: ListCursor, count: int) -> list[ListCursor]:
@@ -115,7 +115,7 @@ class MatchTraceReader:
         offset = 0
         while True:
             limits = ("BYSCORE", "LIMIT", offset, count, "WITHSCORES")
-            answer = await call(self._client, "ZRANGE", key, after.score, "+inf", *limits)
+            answer = await self._call("ZRANGE", key, after.score, "+inf", *limits)
             found = [ListCursor(int(score), name.decode()) for name, score in as_pairs(answer)]
             if not found or (behind := [each for each in found if each > after]):
                 return behind if found else []
@@ -155,7 +155,7 @@ class MatchTraceReader:
         return [match for match, until, fence, record in found if until is None and (fence or record)]
 
     async def _run_commands(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        return await call_many(self._client, commands) if commands else []
+        return await self._call_many(commands)
 
     async def relist(self, meta: MatchMeta) -> None:
         """Put an existing match into the list and its sets, and remove its entry at any other place."""
@@ -176,7 +176,7 @@ class MatchTraceReader:
         """
         named = [keys.match_meta(match), keys.match_record(match)]
         pairs = [part for pair in fields.items() for part in pair]
-        if not await scripts.run_script(self._client, "match_restore", named, create_us, *pairs):
+        if not await self._run("match_restore", named, create_us, *pairs):
             return False
         meta = await self._matches.get_meta(match)
         if meta:

@@ -23,8 +23,8 @@ from seatwise_server.store.errors import BadPageToken, MatchRetired, ProposalExp
 from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.queues import QueueEntry
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
-from seatwise_server.store.redis.scripts import ScriptCall
+from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs
+from seatwise_server.store.redis.scripts import ScriptCall, StorePart
 
 OPEN = "OPEN"
 """The set of all matches that are not over."""
@@ -153,11 +153,11 @@ class PageCursor:
         return base64.urlsafe_b64encode(" ".join(parts).encode()).decode()
 
 
-class MatchNames:
+class MatchNames(StorePart):
     """Reads the names of the matches that fit a filter, newest first."""
 
     def __init__(self, client: RedisClient, wanted: MatchFilter, start: PageCursor) -> None:
-        self._client = client
+        super().__init__(client)
         self._wanted = wanted
         self._passed = 0
         """The number of entries with the same microsecond as `place` that were read before it."""
@@ -172,7 +172,7 @@ class MatchNames:
         """
         highest = min(self.place.create_us, self._wanted.until_us - 1)
         args = (highest, self._wanted.since_us, self._passed, count, MOST_SEEN_AT_ONCE)
-        answer = await scripts.run_script(self._client, "match_page", self._wanted.sets, *args)
+        answer = await self._run("match_page", self._wanted.sets, *args)
         passed, is_at_end, last_name, last_score, *found = answer
         places = [_place(name, score) for name, score in as_pairs(found)]
         names = [it.match for it in places if it < self.place]
@@ -246,11 +246,8 @@ def forget_call(match: str, keep_s: int, state: str) -> ScriptCall:
     return "match_forget", named, (match, keep_s * 1000, keys.MATCH_SETS, state)
 
 
-class Matches:
+class Matches(StorePart):
     """The meta of all matches on one Redis."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def create_match(
         self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None, facets: str = ""
@@ -265,9 +262,7 @@ class Matches:
         """
         pairs = [part for pair in meta.items() for part in pair]
         named = [keys.match_meta(match), keys.match_fence(match)]
-        made, create_us = await scripts.run_script(
-            self._client, "match_create", named, until_ms or "", *pairs
-        )
+        made, create_us = await self._run("match_create", named, until_ms or "", *pairs)
         if made == _IS_LATE:
             raise ProposalExpired(match)
         if made < 0:
@@ -279,21 +274,21 @@ class Matches:
         """Put an existing match into the index and its sets, and remove its entry at any other place. Repeatable."""
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS]
         args = (match, create_us, keys.MATCH_SETS, facets)
-        await scripts.run_script(self._client, "match_list", named, *args)
+        await self._run("match_list", named, *args)
 
     async def sort_match(self, match: str, state: str) -> None:
         """Put a listed match into the set of its state. A match that is over leaves the sets of the others. Repeatable."""
         args = (match, keys.MATCH_SETS, state_set(state))
-        await scripts.run_script(self._client, "match_sort", [keys.MATCH_INDEX], *args)
+        await self._run("match_sort", [keys.MATCH_INDEX], *args)
 
     async def unlist_match(self, match: str) -> None:
         """Remove a match from the index and its sets. Repeatable."""
         named = [keys.MATCH_INDEX, keys.MATCH_FACETS]
-        await scripts.run_script(self._client, "match_unlist", named, match, keys.MATCH_SETS)
+        await self._run("match_unlist", named, match, keys.MATCH_SETS)
 
     async def get_meta(self, match: str) -> MatchMeta | None:
         """Return the match's meta; None if the match was never created, or its record has expired."""
-        return MatchMeta.from_hash(match, await call(self._client, "HGETALL", keys.match_meta(match)))
+        return MatchMeta.from_hash(match, await self._call("HGETALL", keys.match_meta(match)))
 
     async def set_state(
         self,
@@ -322,7 +317,7 @@ class Matches:
         parts = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
         named = [part(match) for part in parts]
         args = (_DROPPED_MS,) if until_ms is None else (_DROPPED_MS, until_ms)
-        answer = await scripts.run_script(self._client, "match_drop", named, *args)
+        answer = await self._run("match_drop", named, *args)
         if answer < 0:
             raise ProposalExpired(match)
         if not answer:
@@ -332,17 +327,15 @@ class Matches:
 
     async def ask_abort(self, match: str, why: str = "") -> bool:
         """Mark the match to be voided by its present or next owner; returns False if the match is not known."""
-        return bool(
-            await scripts.run_script(self._client, "match_mark", [keys.match_meta(match)], "abort", why)
-        )
+        return bool(await self._run("match_mark", [keys.match_meta(match)], "abort", why))
 
     async def is_to_be_aborted(self, match: str) -> bool:
         """Whether `ask_abort` was called for the match."""
-        return bool(await call(self._client, "HEXISTS", keys.match_meta(match), "abort"))
+        return bool(await self._call("HEXISTS", keys.match_meta(match), "abort"))
 
     async def get_record(self, match: str) -> bytes | None:
         """Return the record of a match that is over; None while it runs, and after its record has expired."""
-        packed = await call(self._client, "GET", keys.match_record(match))
+        packed = await self._call("GET", keys.match_record(match))
         return zlib.decompress(packed) if packed is not None else None
 
     async def list_page(
@@ -378,6 +371,6 @@ class Matches:
         """Return the metas of these matches, in their order, without those that have none."""
         if not named:
             return []
-        answers = await call_many(self._client, [("HGETALL", keys.match_meta(match)) for match in named])
+        answers = await self._call_many([("HGETALL", keys.match_meta(match)) for match in named])
         metas = (MatchMeta.from_hash(match, answer) for match, answer in zip(named, answers, strict=True))
         return [meta for meta in metas if meta is not None]

@@ -11,9 +11,8 @@ from seatwise_referee.ending import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import OwnerAbsent, ProposalExpired, TooManyBots
 from seatwise_server.store.matches import OVER
-from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
-from seatwise_server.store.redis.scripts import now_ms
+from seatwise_server.store.redis.client import Argument, as_pairs
+from seatwise_server.store.redis.scripts import StorePart, now_ms
 
 _ADDED = 1
 _ABSENT = 2
@@ -64,38 +63,33 @@ class StoredOwner:
     """The most watches that it has open at once."""
 
 
-class Owners:
+class Owners(StorePart):
     """The owners on one Redis. The names of their keys hold hashes of their names."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def create_owner(
         self, name: str, most_bots: int, most_matches: int, invite: str, request_id: str
     ) -> OwnerCreation:
         """Create an owner with these quotas, for an invite. A repeat of the same request (if it has an id) creates nothing."""
         args = (most_bots, invite, request_id, most_matches)
-        return OwnerCreation(
-            await scripts.run_script(self._client, "owner_create", [keys.owner(name)], *args)
-        )
+        return OwnerCreation(await self._run("owner_create", [keys.owner(name)], *args))
 
     async def read_pseudonym_secret(self) -> bytes:
         """Return the secret from which the ids of owners follow that an issuer has named; the first call makes it."""
         key = keys.OWNER_PSEUDONYM_SECRET
-        found = await call(self._client, "GET", key)
+        found = await self._call("GET", key)
         if found is None:
-            await call(self._client, "SET", key, secrets.token_bytes(_PSEUDONYM_SECRET_BYTES), "NX")
-            found = await call(self._client, "GET", key)
+            await self._call("SET", key, secrets.token_bytes(_PSEUDONYM_SECRET_BYTES), "NX")
+            found = await self._call("GET", key)
         return bytes(found)
 
     async def drop_owner(self, name: str) -> None:
         """Take back the creation of an owner that has nothing yet."""
-        await call(self._client, "UNLINK", keys.owner(name))
+        await self._call("UNLINK", keys.owner(name))
 
     async def get_owner(self, name: str) -> StoredOwner | None:
         """Return the owner; None if there is none, or if it was erased."""
         fields = ("most_bots", "create_ms", "most_matches", *_QUOTAS_OF_SERVER)
-        bots, made, matches, *own = await call(self._client, "HMGET", keys.owner(name), *fields)
+        bots, made, matches, *own = await self._call("HMGET", keys.owner(name), *fields)
         if not made:
             return None
         quotas = [None if quota is None else int(quota) for quota in own]
@@ -104,7 +98,7 @@ class Owners:
 
     async def list_bots(self, name: str) -> list[str]:
         """Return the bots of the owner, in the order of their names."""
-        return sorted(bot.decode() for bot in await call(self._client, "SMEMBERS", keys.owner_bots(name)))
+        return sorted(bot.decode() for bot in await self._call("SMEMBERS", keys.owner_bots(name)))
 
     async def count_request(self, name: str, per_minute: float) -> float:
         """Count a change that the owner is about to make. Return 0, or the seconds until it may come back.
@@ -112,18 +106,18 @@ class Owners:
         `per_minute` changes in a minute are the quota of owners that have none of their own; 0 for no limit.
         """
         args = (f"{per_minute:g}",)
-        wait_ms: int = await scripts.run_script(self._client, "owner_request", [keys.owner(name)], *args)
+        wait_ms: int = await self._run("owner_request", [keys.owner(name)], *args)
         return wait_ms / 1000
 
     async def read_most_matches(self, name: str) -> int | None:
         """Return how many matches each bot of the owner may play at once; None if there is no such owner."""
-        found = await call(self._client, "HGET", keys.owner(name), "most_matches")
+        found = await self._call("HGET", keys.owner(name), "most_matches")
         return None if found is None else int(found)
 
     async def add_bot(self, name: str, bot: str) -> None:
         """Count a bot as the owner's. Repeatable. Raises OwnerAbsent and TooManyBots."""
         named = [keys.owner(name), keys.owner_bots(name)]
-        answer = await scripts.run_script(self._client, "owner_add_bot", named, bot)
+        answer = await self._run("owner_add_bot", named, bot)
         if answer == _ABSENT:
             raise OwnerAbsent(f"there is no {name}")
         if answer != _ADDED:
@@ -136,31 +130,31 @@ class Owners:
         erased: nobody gets its names.
         """
         fresh_id = secrets.token_hex(_HOLDER_ID_BYTES)
-        held = await scripts.run_script(self._client, "owner_holder_id", [keys.owner(owner)], fresh_id)
+        held = await self._run("owner_holder_id", [keys.owner(owner)], fresh_id)
         key = keys.bot_name_holder(bot.split("/")[1])
-        return bool(await scripts.run_script(self._client, "bot_name_claim", [key], held or _OPERATOR_ID))
+        return bool(await self._run("bot_name_claim", [key], held or _OPERATOR_ID))
 
     async def has_bot(self, name: str, bot: str) -> bool:
         """Whether the bot is the owner's."""
-        return bool(await call(self._client, "SISMEMBER", keys.owner_bots(name), bot))
+        return bool(await self._call("SISMEMBER", keys.owner_bots(name), bot))
 
     async def remove_bot(self, name: str, bot: str) -> None:
         """Do not count a bot any more. Repeatable."""
-        await call(self._client, "SREM", keys.owner_bots(name), bot)
+        await self._call("SREM", keys.owner_bots(name), bot)
 
     async def set_quotas(self, name: str, quotas: Mapping[str, int]) -> None:
         """Set quotas, by the names of their fields. Raises OwnerAbsent."""
         args = [it for pair in quotas.items() for it in pair]
-        if not await scripts.run_script(self._client, "owner_set_quotas", [keys.owner(name)], *args):
+        if not await self._run("owner_set_quotas", [keys.owner(name)], *args):
             raise OwnerAbsent(f"there is no {name}")
 
     async def erase_owner(self, name: str) -> None:
         """Delete all that is known of the owner. Its bots stay, without an owner. Repeatable."""
-        invite = await call(self._client, "HGET", keys.owner(name), "invite")
+        invite = await self._call("HGET", keys.owner(name), "invite")
         if invite:
-            await call(self._client, "HDEL", keys.invite(invite.decode()), f"by:{keys.owner_hash(name)}")
+            await self._call("HDEL", keys.invite(invite.decode()), f"by:{keys.owner_hash(name)}")
         held = (keys.owner_open_matches(name), keys.owner_day_matches(name), keys.owner_watches(name))
-        await call(self._client, "UNLINK", keys.owner(name), keys.owner_bots(name), *held)
+        await self._call("UNLINK", keys.owner(name), keys.owner_bots(name), *held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +205,8 @@ class OwnerRoom:
         return self.of_day == 0
 
 
-class OwnerMatches:
+class OwnerMatches(StorePart):
     """The matches and watches of all owners on one Redis."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def open_match(
         self, match: str, owners: Sequence[str], until_ms: int, limits: OwnerLimits, *, counts_day: bool
@@ -233,7 +224,7 @@ class OwnerMatches:
             "1" if counts_day else "",
         )
         calls = [(_match_keys(owner), args) for owner in owners]
-        answers = await scripts.run_script_many(self._client, "owner_match_open", calls)
+        answers = await self._run_many("owner_match_open", calls)
         found = [OwnerCount(answer) for answer in answers]
         if OwnerCount.LATE in found:
             raise ProposalExpired(match)
@@ -249,12 +240,12 @@ class OwnerMatches:
         if owners:
             args = (match, "1" if is_void else "", *(() if until_ms is None else (until_ms,)))
             calls = [(_match_keys(owner)[1:], args) for owner in sorted(owners)]
-            await scripts.run_script_many(self._client, "owner_match_close", calls)
+            await self._run_many("owner_match_close", calls)
 
     async def measure_room(self, owners: Sequence[str], limits: OwnerLimits) -> list[OwnerRoom]:
         """Return how many more matches the bots of each owner may begin."""
         calls = [(_match_keys(owner), (limits.at_once, limits.a_day)) for owner in owners]
-        answers = await scripts.run_script_many(self._client, "owner_room", calls)
+        answers = await self._run_many("owner_room", calls)
         return [_parse_room(*answer) for answer in answers]
 
     async def close_leftovers(self, owner: str) -> int:
@@ -265,7 +256,7 @@ class OwnerMatches:
         """
         matches = await self._read_old(owner)
         commands = [("HGET", keys.match_meta(match), "state") for match in matches]
-        states = await call_many(self._client, commands) if commands else []
+        states = await self._call_many(commands)
         named = zip(matches, states, strict=True)
         left = {match: state for match, state in named if state is None or state.decode() in OVER}
         for match, state in left.items():
@@ -275,7 +266,7 @@ class OwnerMatches:
         return len(left)
 
     async def _read_old(self, owner: str) -> list[str]:
-        found = await call(self._client, "ZRANGE", keys.owner_open_matches(owner), 0, -1, "WITHSCORES")
+        found = await self._call("ZRANGE", keys.owner_open_matches(owner), 0, -1, "WITHSCORES")
         if not found:
             return []
         before_ms = await now_ms(self._client) - LEFTOVER_MS
@@ -285,11 +276,11 @@ class OwnerMatches:
         """Count a watch until its lease ends, or renew the lease; returns False if the owner has as many as it may have."""
         named = [keys.owner(owner), keys.owner_watches(owner)]
         args = (watch, lease_ms, limits.watches)
-        return bool(await scripts.run_script(self._client, "owner_watch_open", named, *args))
+        return bool(await self._run("owner_watch_open", named, *args))
 
     async def close_watch(self, owner: str, watch: str) -> None:
         """Count the watch no more. Repeatable."""
-        await call(self._client, "ZREM", keys.owner_watches(owner), watch)
+        await self._call("ZREM", keys.owner_watches(owner), watch)
 
 
 def _match_keys(owner: str) -> list[str]:

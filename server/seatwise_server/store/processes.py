@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 
 from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
-from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import (
     LONGEST_BLOCK_MS,
-    RedisClient,
     as_pairs,
-    call,
     call_blocking,
-    call_many,
 )
+from seatwise_server.store.redis.scripts import StorePart
 
 PROCESSES_KEPT_MS = 300_000
 """For how long heartbeats and orders of a dead process are kept. It does not decide which processes are alive."""
@@ -60,11 +57,8 @@ class Order:
     order: bytes
 
 
-class Processes:
+class Processes(StorePart):
     """All processes on one Redis. A process gets a new name at every start."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def write_heartbeat(
         self,
@@ -86,9 +80,7 @@ class Processes:
             "kinds": " ".join(kinds),
         }
         pairs = itertools.chain.from_iterable(facts.items())
-        return int(
-            await scripts.run_script(self._client, "process_beat", named, process, PROCESSES_KEPT_MS, *pairs)
-        )
+        return int(await self._run("process_beat", named, process, PROCESSES_KEPT_MS, *pairs))
 
     async def deregister_process(self, process: str, *, is_dead: bool = False) -> bool:
         """Publish that the process has given up all its matches, so that others need not wait for its lease
@@ -98,16 +90,14 @@ class Processes:
         end. A process that has stopped in order stays so.
         """
         args = (process, keys.HANDOVERS_CHANNEL, _DEAD if is_dead else _LEFT)
-        return bool(
-            await scripts.run_script(self._client, "process_deregister", [keys.process_beat(process)], *args)
-        )
+        return bool(await self._run("process_deregister", [keys.process_beat(process)], *args))
 
     async def read_heartbeats(self) -> dict[str, Heartbeat]:
         """Return the last heartbeat of every process that wrote one within `PROCESSES_KEPT_MS`."""
-        answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
+        answer = await self._call("ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
         found = [(name.decode(), int(score)) for name, score in as_pairs(answer)]
         commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         return {
             name: _parse_heartbeat(beat_ms, *facts)
             for (name, beat_ms), facts in zip(found, answers, strict=True)
@@ -117,8 +107,7 @@ class Processes:
     async def send_order(self, process: str, order: bytes) -> str:
         """Send an order to a process and return the order's id; a dead process never reads it."""
         key = keys.process_orders(process)
-        added, _ = await call_many(
-            self._client,
+        added, _ = await self._call_many(
             [
                 ("XADD", key, "MAXLEN", "~", _MOST_KEPT_ORDERS, "*", "o", order),
                 ("PEXPIRE", key, PROCESSES_KEPT_MS),
@@ -133,7 +122,7 @@ class Processes:
         so none is missed.
         """
         key = keys.process_orders(process)
-        await call(self._client, "XTRIM", key, "MINID", after_id)
+        await self._call("XTRIM", key, "MINID", after_id)
         block = ("BLOCK", min(block_ms, LONGEST_BLOCK_MS)) if block_ms > 0 else ()
         answer = await call_blocking(self._client, "XREAD", *block, "STREAMS", key, after_id)
         found = [entry for _, entries in as_pairs(answer or []) for entry in entries]
@@ -216,28 +205,23 @@ class DeathWatch:
         return self._left | frozenset(still)
 
 
-class Leases:
+class Leases(StorePart):
     """The leases on one Redis.
 
     A lease names the process that does the work. A process can stall and continue after its lease, so the work
     must tolerate being done twice.
     """
 
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
-
     async def take_lease(self, work: str, process: str, lease_ms: int) -> bool:
         """Acquire or extend the lease; returns False if another process has it."""
-        return bool(
-            await scripts.run_script(self._client, "lease_hold", [keys.work_lease(work)], process, lease_ms)
-        )
+        return bool(await self._run("lease_hold", [keys.work_lease(work)], process, lease_ms))
 
     async def release_lease(self, work: str, process: str) -> bool:
         """Release the lease, so that others need not wait for its end; returns False if another process has it."""
-        return bool(await scripts.run_script(self._client, "lease_hold", [keys.work_lease(work)], process, 0))
+        return bool(await self._run("lease_hold", [keys.work_lease(work)], process, 0))
 
     async def read_holder(self, work: str) -> tuple[str, int] | None:
         """Return the holder and the remaining milliseconds; None if the lease is free."""
-        process = await call(self._client, "GET", keys.work_lease(work))
-        left_ms = await call(self._client, "PTTL", keys.work_lease(work))
+        process = await self._call("GET", keys.work_lease(work))
+        left_ms = await self._call("PTTL", keys.work_lease(work))
         return (process.decode(), max(0, int(left_ms))) if process is not None else None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
+from seatwise_server.store.redis.client import as_pairs
+from seatwise_server.store.redis.scripts import StorePart
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 LATE_MS = 1000
@@ -49,11 +50,8 @@ def counts_no_shows(queue: str) -> bool:
     return bool(queue) and not queue.startswith(("ladders/", "~"))
 
 
-class Queues:
+class Queues(StorePart):
     """All queues on one Redis. A queue exists while bots wait in it."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def enter_queue(self, queue: str, name: str) -> QueueEntry:
         """Enter this name and return its entry; a name that is entered twice keeps its first place."""
@@ -62,7 +60,7 @@ class Queues:
     async def enter_all(self, queue: str, bots: Iterable[str]) -> None:
         """Enter all these bots now, like `enter_queue`."""
         named = [keys.queue_waiting(queue)]
-        await scripts.run_script_many(self._client, "queue_enter", [(named, (bot, "")) for bot in bots])
+        await self._run_many("queue_enter", [(named, (bot, "")) for bot in bots])
 
     async def give_back(self, queue: str, entry: QueueEntry) -> QueueEntry:
         """Put an entry back to its old place; if its name has entered again meanwhile, it keeps the new place."""
@@ -72,12 +70,10 @@ class Queues:
         """Put entries back to their old places; a name that waits further ahead stays there."""
         named = [keys.queue_waiting(queue)]
         calls = [(named, (entry.name, entry.since_ms)) for entry in entries]
-        await scripts.run_script_many(self._client, "queue_return", calls)
+        await self._run_many("queue_return", calls)
 
     async def _enter_since(self, queue: str, name: str, since: str) -> QueueEntry:
-        _, since_ms = await scripts.run_script(
-            self._client, "queue_enter", [keys.queue_waiting(queue)], name, since
-        )
+        _, since_ms = await self._run("queue_enter", [keys.queue_waiting(queue)], name, since)
         return QueueEntry(name, int(since_ms))
 
     async def change_queues(self, bot: str, entered: Iterable[str], left: Iterable[str]) -> None:
@@ -88,7 +84,7 @@ class Queues:
 
     async def leave_queue(self, queue: str, name: str) -> bool:
         """Take the entry of this name out; returns False if there is none."""
-        return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), name))
+        return bool(await self._call("ZREM", keys.queue_waiting(queue), name))
 
     async def propose_first(
         self, queue: str, seats: int, patience_ms: int, match: str, without: Collection[str] = ()
@@ -102,9 +98,7 @@ class Queues:
         the same proposal.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run_script(
-            self._client, "queue_take", named, match, seats, patience_ms, *sorted(without)
-        )
+        note = await self._run("queue_take", named, match, seats, patience_ms, *sorted(without))
         return _parse_proposal(match, note) if note else None
 
     async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:
@@ -114,7 +108,7 @@ class Queues:
         A repeat for the same match returns the same proposal.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run_script(self._client, "queue_take_these", named, match, *bots)
+        note = await self._run("queue_take_these", named, match, *bots)
         return _parse_proposal(match, note) if note else None
 
     async def propose_these(self, queue: str, name: str) -> Proposal | None:
@@ -122,7 +116,7 @@ class Queues:
         if it does not wait.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run_script(self._client, "queue_pick", named, name)
+        note = await self._run("queue_pick", named, name)
         return _parse_proposal(name, note) if note else None
 
     async def adopt_proposal(self, queue: str, match: str, old_ms: int) -> Proposal | None:
@@ -131,14 +125,12 @@ class Queues:
 
         Return None if it is not that old, or gone, or adopted by another.
         """
-        note = await scripts.run_script(
-            self._client, "queue_adopt", [keys.queue_seating(queue)], match, old_ms
-        )
+        note = await self._run("queue_adopt", [keys.queue_seating(queue)], match, old_ms)
         return _parse_proposal(match, note) if note else None
 
     async def close_proposal(self, queue: str, match: str) -> None:
         """Forget a proposal whose match was seated; nothing happens if there is none."""
-        await call(self._client, "HDEL", keys.queue_seating(queue), match)
+        await self._call("HDEL", keys.queue_seating(queue), match)
 
     async def dissolve_proposal(self, queue: str, match: str, back: Iterable[QueueEntry]) -> bool:
         """Forget a proposal that failed and puts these entries back, in one step.
@@ -147,13 +139,13 @@ class Queues:
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
         places = [part for entry in back for part in (entry.since_ms, entry.name)]
-        return bool(await scripts.run_script(self._client, "queue_dissolve", named, match, *places))
+        return bool(await self._run("queue_dissolve", named, match, *places))
 
     async def unfinished_proposals(self, queue: str) -> list[Proposal]:
         """Return the proposals that are neither seated nor dissolved, oldest first: a lobby is seating them,
         or has died.
         """
-        answer = await call(self._client, "HGETALL", keys.queue_seating(queue))
+        answer = await self._call("HGETALL", keys.queue_seating(queue))
         found = [_parse_proposal(match.decode(), note) for match, note in as_pairs(answer)]
         return sorted(found, key=lambda proposal: proposal.taken_ms)
 
@@ -163,31 +155,31 @@ class Queues:
             ("ZSCORE", keys.queue_waiting(queue), match),
             ("HEXISTS", keys.queue_seating(queue), match),
         ]
-        since, is_proposed = await call_many(self._client, commands)
+        since, is_proposed = await self._call_many(commands)
         return since is not None or bool(is_proposed)
 
     async def list_entries(self, queue: str) -> list[QueueEntry]:
         """Return all entries, oldest first; they stay in the queue."""
-        answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, -1, "WITHSCORES")
+        answer = await self._call("ZRANGE", keys.queue_waiting(queue), 0, -1, "WITHSCORES")
         return [QueueEntry(name.decode(), int(since)) for name, since in as_pairs(answer)]
 
     async def front_of(self, queue: str, count: int) -> list[str]:
         """Return the names of the first `count` entries, oldest first; they stay in the queue."""
-        answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, count - 1)
+        answer = await self._call("ZRANGE", keys.queue_waiting(queue), 0, count - 1)
         return [name.decode() for name in answer]
 
     async def count_waiting(self, queue: str) -> int:
         """Return the number of entries."""
-        return int(await call(self._client, "ZCARD", keys.queue_waiting(queue)))
+        return int(await self._call("ZCARD", keys.queue_waiting(queue)))
 
     async def count_all_waiting(self, queues: Sequence[str]) -> list[int]:
         """Return the number of entries in each of these queues."""
         commands = [("ZCARD", keys.queue_waiting(queue)) for queue in queues]
-        return [int(answer) for answer in await call_many(self._client, commands)]
+        return [int(answer) for answer in await self._call_many(commands)]
 
     async def position_of(self, queue: str, bot: str) -> int | None:
         """Return the number of bots before this one; None if it does not wait there."""
-        rank = await call(self._client, "ZRANK", keys.queue_waiting(queue), bot)
+        rank = await self._call("ZRANK", keys.queue_waiting(queue), bot)
         return None if rank is None else int(rank)
 
 
@@ -211,11 +203,8 @@ class Attendance:
     """The number of this stream of the bot, from `Attendances.number_stream`. A late write of an older stream is ignored."""
 
 
-class Attendances:
+class Attendances(StorePart):
     """The attendances of all bots. An attendance ends with its lease."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def number_stream(self, bot: str, arrival_s: float) -> int:
         """Return the number of a stream of the bot that arrived at this time, on the clock of the event loop.
@@ -226,11 +215,9 @@ class Attendances:
         """
         loop, named = asyncio.get_running_loop(), [keys.bot_registration(bot)]
         asked_s = loop.time()
-        turn = await scripts.run_script(self._client, "stream_turn", named, _age_us(asked_s, arrival_s))
+        turn = await self._run("stream_turn", named, _age_us(asked_s, arrival_s))
         if loop.time() - asked_s > PROMPT_NUMBER_S:
-            turn = await scripts.run_script(
-                self._client, "stream_turn", named, _age_us(loop.time(), arrival_s)
-            )
+            turn = await self._run("stream_turn", named, _age_us(loop.time(), arrival_s))
         return int(turn)
 
     async def write_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
@@ -249,7 +236,7 @@ class Attendances:
             bot,
             attendance.turn,
         )
-        return bool(await scripts.run_script(self._client, "attend", [keys.bot_attendance(bot)], *args))
+        return bool(await self._run("attend", [keys.bot_attendance(bot)], *args))
 
     async def renew_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
         """Extend the lease, with what the bot takes from now on; returns False if a newer attendance replaced it."""
@@ -261,7 +248,7 @@ class Attendances:
             lease_ms,
             attendance.turn,
         )
-        return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
+        return bool(await self._run("attend_keep", [keys.bot_attendance(bot)], *args))
 
     async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
         """End the attendance; returns False, and changes nothing, if a newer one replaced it.
@@ -271,7 +258,7 @@ class Attendances:
         """
         named = [keys.bot_attendance(bot), keys.bot_untaken(bot), keys.bot_other_seats(bot)]
         args = (attend_id, "1" if by_itself else "", LATE_MS)
-        return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
+        return bool(await self._run("attend_leave", named, *args))
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
         """Return how many milliseconds ago a lobby last renewed the attendance of each of these bots, without
@@ -279,7 +266,7 @@ class Attendances:
         """
         named = list(bots)
         commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         return {
             bot: ATTENDANCE_LEASE_MS - left_ms
             for bot, left_ms in zip(named, answers, strict=True)
@@ -290,14 +277,14 @@ class Attendances:
         """Return how many matches at once each of these bots takes; bots that are not present are left out."""
         named = list(bots)
         commands = [("HGET", keys.bot_attendance(bot), "max_matches") for bot in named]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         return {bot: int(most) for bot, most in zip(named, answers, strict=True) if most is not None}
 
     async def present_bots(self, bots: Collection[str]) -> set[str]:
         """Return those of these bots that are present."""
         named = list(bots)
         commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         return {bot for bot, is_there in zip(named, answers, strict=True) if is_there}
 
 

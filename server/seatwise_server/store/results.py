@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
-from seatwise_server.store.redis.scripts import ScriptCall
+from seatwise_server.store.redis.client import as_pairs
+from seatwise_server.store.redis.scripts import ScriptCall, StorePart
 
 HISTORY_GAP_MS = 600_000
 """The least time between two points of a ladder's history."""
@@ -29,11 +29,8 @@ def append_call(competition: str, result: LoggedResult) -> ScriptCall:
     return "result_append", named, (result.match, written)
 
 
-class ResultLogs:
+class ResultLogs(StorePart):
     """All result logs on one Redis. A log exists from its first result on; no result is ever removed."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def append_result(self, competition: str, result: LoggedResult) -> int:
         """Append a result and return its place, from 1; the `seq` of `result` is ignored.
@@ -48,25 +45,25 @@ class ResultLogs:
     ) -> list[LoggedResult]:
         """Return the next results after that place, in order; empty if there are none."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
-        return _parse_results(await call(self._client, "XRANGE", keys.results_log(competition), *args))
+        return _parse_results(await self._call("XRANGE", keys.results_log(competition), *args))
 
     async def read_back(
         self, competition: str, before_seq: int = 2**53, count: int = 1000
     ) -> list[LoggedResult]:
         """Return the last results before that place, newest first; empty if there are none."""
         args = (f"({before_seq}-0", "-", "COUNT", count)
-        return _parse_results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
+        return _parse_results(await self._call("XREVRANGE", keys.results_log(competition), *args))
 
     async def place_in(self, competitions: Sequence[str], match: str) -> tuple[str, int] | None:
         """Return the log among these that has the match, and the match's place in it; None if none has it."""
         commands = [("HGET", keys.results_places(each), match) for each in competitions]
-        answers = await call_many(self._client, commands) if commands else []
+        answers = await self._call_many(commands)
         found = zip(competitions, answers, strict=True)
         return next(((each, int(place)) for each, place in found if place is not None), None)
 
     async def count_results(self, competition: str) -> int:
         """Return the number of results."""
-        return int(await call(self._client, "XLEN", keys.results_log(competition)))
+        return int(await self._call("XLEN", keys.results_log(competition)))
 
 
 def _parse_results(answer: Any) -> list[LoggedResult]:
@@ -83,13 +80,41 @@ def _parse_results(answer: Any) -> list[LoggedResult]:
 
 
 @dataclass(frozen=True, slots=True)
-class LadderMeta:
-    """A ladder as it is stored."""
+class CompetitionMeta:
+    """A ladder or league as it is stored."""
 
     name: str
     settings: bytes
     create_us: int
     """The time of creation, in microseconds of Redis's clock."""
+
+
+class Competitions(StorePart):
+    """The settings of all ladders, or of all leagues, on one Redis. Their results are in `ResultLogs`."""
+
+    index: ClassVar[str]
+
+    def _settings_key(self, name: str) -> str:
+        raise NotImplementedError
+
+    async def create(self, name: str, settings: bytes) -> bytes:
+        """Create a ladder or league and return its settings: these, or those with which it was created before."""
+        named = [self._settings_key(name)]
+        held: bytes = await self._run("ladder_create", named, settings)
+        await self._call("ZADD", self.index, 0, name)
+        return held
+
+    async def find(self, name: str) -> CompetitionMeta | None:
+        """Return the ladder or league; None if there is none."""
+        fields = ("settings", "create_us")
+        settings, create_us = await self._call("HMGET", self._settings_key(name), *fields)
+        return None if settings is None else CompetitionMeta(name, settings, int(create_us))
+
+    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
+        """Return those after that name, in the order of their names."""
+        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
+        answer = await self._call("ZRANGE", self.index, *limits)
+        return [name.decode() for name in answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +126,8 @@ class Shown:
     results: int
     """The number of results in the table."""
     table: bytes
-    publish_ms: int | None = None
-    """When it was published, in milliseconds of Redis's clock; None if an older version published it."""
+    publish_ms: int
+    """When it was published, in milliseconds of Redis's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,32 +162,13 @@ class LadderExclusion:
     """From when its own token readmits it, in milliseconds of Redis's clock; 0 if only the operator does."""
 
 
-class Ladders:
-    """All ladders on one Redis. Their results are in `ResultLogs`."""
+class Ladders(Competitions):
+    """All ladders on one Redis."""
 
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
+    index = keys.LADDER_INDEX
 
-    async def create_ladder(self, name: str, settings: bytes) -> bytes:
-        """Create a ladder and return its settings: these, or those with which it was created before."""
-        held: bytes = await scripts.run_script(
-            self._client, "ladder_create", [keys.ladder_settings(name)], settings
-        )
-        await call(self._client, "ZADD", keys.LADDER_INDEX, 0, name)
-        return held
-
-    async def get_ladder(self, name: str) -> LadderMeta | None:
-        """Return the ladder; None if there is none."""
-        settings, create_us = await call(
-            self._client, "HMGET", keys.ladder_settings(name), "settings", "create_us"
-        )
-        return None if settings is None else LadderMeta(name, settings, int(create_us))
-
-    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
-        """Return the ladders after that name, in the order of their names."""
-        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
-        answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
-        return [name.decode() for name in answer]
+    def _settings_key(self, name: str) -> str:
+        return keys.ladder_settings(name)
 
     async def all_names(self) -> list[str]:
         """Return the names of all ladders, in order."""
@@ -174,35 +180,33 @@ class Ladders:
     async def publish_table(self, name: str, results: int, table: bytes) -> bool:
         """Publish a table with so many results in it; returns False if a newer one is published."""
         args = (results, table)
-        return bool(
-            await scripts.run_script(self._client, "ladder_publish", [keys.ladder_settings(name)], *args)
-        )
+        return bool(await self._run("ladder_publish", [keys.ladder_settings(name)], *args))
 
     async def read_table(self, name: str, unless: int = 0) -> Shown | None:
         """Return the published table; None if there is none yet, or if its number is `unless`."""
-        number = await call(self._client, "HGET", keys.ladder_settings(name), "table_number")
+        number = await self._call("HGET", keys.ladder_settings(name), "table_number")
         if number is None or int(number) == unless:
             return None
         fields = ("table_number", "table_results", "table", "table_ms")
-        number, results, table, at_ms = await call(self._client, "HMGET", keys.ladder_settings(name), *fields)
+        number, results, table, at_ms = await self._call("HMGET", keys.ladder_settings(name), *fields)
         if number is None:
             return None
-        return Shown(int(number), int(results), table, None if at_ms is None else int(at_ms))
+        return Shown(int(number), int(results), table, int(at_ms))
 
     async def add_history_point(self, name: str, point: bytes) -> bool:
         """Add a point to the ladder's history; returns False if the last one is newer than `HISTORY_GAP_MS`."""
         named = [keys.ladder_history_times(name), keys.ladder_history_points(name)]
         args = (HISTORY_GAP_MS, MOST_HISTORY_POINTS, point)
-        return bool(await scripts.run_script(self._client, "ladder_history", named, *args))
+        return bool(await self._run("ladder_history", named, *args))
 
     async def read_history(self, name: str, before_ms: int, count: int) -> list[tuple[int, bytes]]:
         """Return the last points before that time in milliseconds, newest first; empty if there are none."""
         limits = ("BYSCORE", "REV", "LIMIT", 0, count)
         key = keys.ladder_history_times(name)
-        times = await call(self._client, "ZRANGE", key, f"({before_ms}", "-inf", *limits)
+        times = await self._call("ZRANGE", key, f"({before_ms}", "-inf", *limits)
         if not times:
             return []
-        points = await call(self._client, "HMGET", keys.ladder_history_points(name), *times)
+        points = await self._call("HMGET", keys.ladder_history_points(name), *times)
         found = zip(times, points, strict=True)
         return [(int(time), point) for time, point in found if point is not None]
 
@@ -216,26 +220,26 @@ class Ladders:
 
     async def _note_event(self, name: str, event_name: str, event: dict[str, Any]) -> None:
         named = [keys.ladder_events(name), keys.ladder_event_names(name), keys.results_places(name)]
-        await scripts.run_script(self._client, "ladder_event", named, event_name, json.dumps(event))
+        await self._run("ladder_event", named, event_name, json.dumps(event))
 
     async def read_events(self, name: str, after: str = "0-0") -> list[Event]:
         """Return the events after that place, in order. An event that is noted later comes after all results
         that exist now.
         """
-        answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
+        answer = await self._call("XRANGE", keys.ladder_events(name), f"({after}", "+")
         return [_parse_event(place.decode(), fields) for place, fields in answer]
 
     async def take_off(self, bot: str, name: str, off: LadderExclusion) -> None:
         """Notes that the bot is off the ladder, and why."""
-        await call(self._client, "HSET", keys.bot_off(bot), name, json.dumps(asdict(off)))
+        await self._call("HSET", keys.bot_off(bot), name, json.dumps(asdict(off)))
 
     async def let_back(self, bot: str, name: str) -> None:
         """Let the bot back onto the ladder; nothing happens if it is on it."""
-        await call(self._client, "HDEL", keys.bot_off(bot), name)
+        await self._call("HDEL", keys.bot_off(bot), name)
 
     async def ladders_off(self, bot: str) -> dict[str, LadderExclusion]:
         """Return the ladders that the bot is off, each with the reason."""
-        answer = await call(self._client, "HGETALL", keys.bot_off(bot))
+        answer = await self._call("HGETALL", keys.bot_off(bot))
         return {name.decode(): LadderExclusion(**json.loads(off)) for name, off in as_pairs(answer)}
 
 
@@ -252,36 +256,13 @@ def _parse_event(place: str, fields: dict[bytes, bytes]) -> Event:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LeagueMeta:
-    """A league as it is stored."""
-
-    name: str
-    settings: bytes
-    create_us: int
-    """The time of creation, in microseconds of Redis's clock."""
-
-
-class Leagues:
+class Leagues(Competitions):
     """All leagues on one Redis."""
 
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
+    index = keys.LEAGUE_INDEX
 
-    async def create_league(self, name: str, settings: bytes) -> bytes:
-        """Create a league and return its settings: these, or those with which it was created before."""
-        held: bytes = await scripts.run_script(
-            self._client, "ladder_create", [keys.league_settings(name)], settings
-        )
-        await call(self._client, "ZADD", keys.LEAGUE_INDEX, 0, name)
-        return held
-
-    async def get_league(self, name: str) -> LeagueMeta | None:
-        """Return the league; None if there is none."""
-        settings, create_us = await call(
-            self._client, "HMGET", keys.league_settings(name), "settings", "create_us"
-        )
-        return None if settings is None else LeagueMeta(name, settings, int(create_us))
+    def _settings_key(self, name: str) -> str:
+        return keys.league_settings(name)
 
     async def note_void(self, name: str, match: str, blamed: Sequence[str] | None = None) -> None:
         """Notes that a match of the league is void and does not count. Repeatable.
@@ -289,19 +270,13 @@ class Leagues:
         `blamed` are the bots against which it is held that they missed it; None if it was void for another reason.
         """
         if blamed is not None:
-            await call(self._client, "HSET", keys.league_absences(name), match, " ".join(blamed))
-        await call(self._client, "SADD", keys.league_voids(name), match)
+            await self._call("HSET", keys.league_absences(name), match, " ".join(blamed))
+        await self._call("SADD", keys.league_voids(name), match)
 
     async def void_matches(self, name: str) -> dict[str, list[str] | None]:
         """Return the league's void matches, each with the bots against which it is held that they missed it."""
-        voids = await call(self._client, "SMEMBERS", keys.league_voids(name))
-        blamed = await call(self._client, "HGETALL", keys.league_absences(name)) if voids else {}
+        voids = await self._call("SMEMBERS", keys.league_voids(name))
+        blamed = await self._call("HGETALL", keys.league_absences(name)) if voids else {}
         return {
             match.decode(): blamed[match].decode().split() if match in blamed else None for match in voids
         }
-
-    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
-        """Return the leagues after that name, in the order of their names."""
-        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
-        answer = await call(self._client, "ZRANGE", keys.LEAGUE_INDEX, *limits)
-        return [name.decode() for name in answer]

@@ -14,8 +14,8 @@ from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.owners import OWNERS_PREFIX, OwnerMatches
 from seatwise_server.store.queues import LATE_MS, counts_no_shows
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
-from seatwise_server.store.redis.scripts import ScriptCall
+from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs
+from seatwise_server.store.redis.scripts import ScriptCall, StorePart
 
 _BOT_ABSENT = -1
 """The answer of `seat_room.lua` for a bot that is not present."""
@@ -124,11 +124,8 @@ class SeatOffer:
     offer: bytes
 
 
-class Seats:
+class Seats(StorePart):
     """The seats that bots hold: one set for each bot, so that a repeated step is not counted twice."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def reserve_all(
         self,
@@ -145,7 +142,7 @@ class Seats:
         stay reserved.
         """
         calls = [_reserve_call(bot, match, seat, until_ms, bot in queued) for bot, seat in bots]
-        answers = await scripts.run_script_many(self._client, "seat_reserve", calls)
+        answers = await self._run_many("seat_reserve", calls)
         found = [Reservation(answer) for answer in answers]
         if Reservation.LATE in found:
             raise ProposalExpired(match)
@@ -165,19 +162,19 @@ class Seats:
 
     async def held_seats(self, bot: str) -> list[SeatOf]:
         """Return the seats that the bot holds, in order; empty if it holds none."""
-        answer = await call(self._client, "SMEMBERS", keys.bot_seats(bot))
+        answer = await self._call("SMEMBERS", keys.bot_seats(bot))
         return sorted(seat_of(name.decode()) for name in answer)
 
     async def free_places(self, bots: Sequence[str], queue: str = "") -> list[int]:
         """Return how many more seats each bot may take; 0 if it is not present, or may not be seated from the queue."""
         calls = [_room_call(bot, queue) for bot in bots]
-        answers = await scripts.run_script_many(self._client, "seat_room", calls)
+        answers = await self._run_many("seat_room", calls)
         return [max(0, int(answer)) for answer in answers]
 
     async def room_in(self, bot: str, queues: Sequence[str]) -> list[QueueRoom]:
         """Return how many more seats the bot may take in each of these queues, like `free_places`."""
         calls = [_room_call(bot, queue) for queue in queues]
-        answers = await scripts.run_script_many(self._client, "seat_room", calls)
+        answers = await self._run_many("seat_room", calls)
         return [QueueRoom(max(0, answer), answer == _BOT_ABSENT, answer == _BOT_OFF) for answer in answers]
 
     async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
@@ -185,18 +182,18 @@ class Seats:
         order of the seats.
         """
         calls = [offer_call(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
-        await scripts.run_script_many(self._client, "offer_put", calls)
+        await self._run_many("offer_put", calls)
 
     async def open_offers(self, bot: str) -> list[SeatOffer]:
         """Return the bot's offers, in the order of match and seat; empty if it has none."""
-        answer = await call(self._client, "HGETALL", keys.bot_offers(bot))
+        answer = await self._call("HGETALL", keys.bot_offers(bot))
         return sorted(_parse_offer(seat_of(name.decode()), held) for name, held in as_pairs(answer))
 
     async def offers_of(self, bot: str, seats: Iterable[SeatOf]) -> list[SeatOffer]:
         """Return the bot's offers of these seats, in the order of match and seat. A seat without an offer is left out."""
         asked = sorted(seats)
         names = [f"{match}/{seat}" for match, seat in asked]
-        answer = await call(self._client, "HMGET", keys.bot_offers(bot), *names)
+        answer = await self._call("HMGET", keys.bot_offers(bot), *names)
         return [
             _parse_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None
         ]
@@ -295,11 +292,8 @@ class OffQueues:
         return f"it did not sit down in {', '.join(self.matches)}; it is paired again from {until:%Y-%m-%d %H:%M:%S} UTC on"
 
 
-class NoShows:
+class NoShows(StorePart):
     """The no-shows of all bots on one Redis."""
-
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
 
     async def note_told(self, bot: str, seats: Sequence[SeatOf]) -> int:
         """Notes that the offers of these seats were delivered to the bot's stream.
@@ -308,7 +302,7 @@ class NoShows:
         """
         names = [f"{match}/{seat}" for match, seat in seats]
         named = _keys_of("seat_told", bot)
-        return int(await scripts.run_script(self._client, "seat_told", named, LATE_MS, *names))
+        return int(await self._run("seat_told", named, LATE_MS, *names))
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
         """Return what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note."""
@@ -317,7 +311,7 @@ class NoShows:
             for bot, seat in seats
             for key in (keys.bot_untaken(bot), keys.bot_other_seats(bot))
         ]
-        answers = await call_many(self._client, commands)
+        answers = await self._call_many(commands)
         return [
             _news(of_queue or of_other)
             for of_queue, of_other in zip(answers[::2], answers[1::2], strict=True)
@@ -335,7 +329,7 @@ class NoShows:
                 ("EXISTS", keys.bot_attendance(bot)),
             )
         ]
-        answers = await call_many(self._client, commands)
+        answers = await self._call_many(commands)
         return [_knew(held, bool(attends)) for held, attends in zip(answers[::2], answers[1::2], strict=True)]
 
     async def note_all_taken(self, seats: Sequence[tuple[str, SeatOf]]) -> list[bool]:
@@ -345,7 +339,7 @@ class NoShows:
             (_keys_of("seat_taken", bot), (f"{seat.match}/{seat.seat}", keys.OFFERS_CHANNEL, bot, *more))
             for bot, seat in seats
         ]
-        return [bool(answer) for answer in await scripts.run_script_many(self._client, "seat_taken", calls)]
+        return [bool(answer) for answer in await self._run_many("seat_taken", calls)]
 
     async def note_no_shows(
         self, match: str, seats: Sequence[tuple[str, int]], *, counts: bool
@@ -369,11 +363,11 @@ class NoShows:
             )
             for bot, seat in seats
         ]
-        return [NoShow(answer) for answer in await scripts.run_script_many(self._client, "no_show", calls)]
+        return [NoShow(answer) for answer in await self._run_many("no_show", calls)]
 
     async def read_off_queues(self, bot: str) -> OffQueues | None:
         """Return until when the bot is off the queues, and why; None if it is not."""
-        found = await scripts.run_script(self._client, "no_shows_off", [keys.bot_no_shows(bot)])
+        found = await self._run("no_shows_off", [keys.bot_no_shows(bot)])
         if not found:
             return None
         until_ms, matches = found
@@ -381,16 +375,16 @@ class NoShows:
 
     async def note_fault(self, kind: str) -> None:
         """Notes that a process had a fault that may keep bots from their seats."""
-        await call(self._client, "SET", keys.LAST_FAULT, kind, "PX", FAULT_KEPT_MS)
+        await self._call("SET", keys.LAST_FAULT, kind, "PX", FAULT_KEPT_MS)
 
     async def recent_fault(self) -> str:
         """Return the kind of the last fault of any process in the last `FAULT_KEPT_MS`; "" if there was none."""
-        found: bytes | None = await call(self._client, "GET", keys.LAST_FAULT)
+        found: bytes | None = await self._call("GET", keys.LAST_FAULT)
         return found.decode() if found else ""
 
     async def forgive(self, bot: str) -> bool:
         """Forget all no-shows of the bot, and let it back onto the queues; returns False if there are none."""
-        return bool(await call(self._client, "UNLINK", keys.bot_no_shows(bot)))
+        return bool(await self._call("UNLINK", keys.bot_no_shows(bot)))
 
 
 def _knew(held: bytes | None, attends: bool) -> bool:

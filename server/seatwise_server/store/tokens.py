@@ -10,7 +10,6 @@ typing error from a token that is no longer valid. The bodies:
 - of kind `admin`: `<secret>`, in the one local file.
 - of kind `invite`: `<id>.<secret>`, as `Invites` issues them.
 
-Before version 0.2.0 a bot's token was its body alone, and the admin token was `admin.<secret>`. Both still work.
 The store keeps only a hash of each secret.
 """
 
@@ -24,9 +23,11 @@ import os
 import re
 import secrets
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import ClassVar, Generic, TypeVar
 
 import structlog
 
@@ -41,9 +42,7 @@ from seatwise_server.store.errors import (
     TokenRefused,
 )
 from seatwise_server.store.keeping import keep_key
-from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, call, call_many
-from seatwise_server.store.redis.scripts import now_ms
+from seatwise_server.store.redis.scripts import StorePart, now_ms
 
 TOKEN_PREFIX = "seatwise_"
 BOT_KIND = "bot"
@@ -68,14 +67,9 @@ KEEP_ENDED_MS = 90 * 86_400_000
 """How long a revoked or expired token is listed, in milliseconds. After that its text is unknown."""
 
 _ID_BYTES = 10
-_NAME = re.compile(r"tokens/[a-z2-7]{16}")
 _CREATED_BEFORE = 2
 _IS_REVOKED = 2
 _HAS_EXPIRED = 3
-_FIELDS = ("hash", "holder", "scopes", "create_ms", "expire_ms", "revoke_ms", "last_use_ms")
-_INVITE_ID_BYTES = 10
-_INVITE_NAME = re.compile(r"invites/[a-z2-7]{16}")
-_INVITE_FIELDS = ("hash", "most_bots", "uses", "used", "create_ms", "expire_ms", "revoke_ms", "most_matches")
 
 
 class BadAdminTokenFile(StoreError):
@@ -123,12 +117,9 @@ def new_invite_text(invite_id: str) -> tuple[str, bytes]:
 
 
 def parse_token(token: str) -> tuple[str, str]:
-    """Return the kind of a token, and its body without the checksum. A text without our prefix may be a bot's old token.
-
-    Raises TokenRefused for a text whose checksum does not fit.
-    """
+    """Return the kind of a token, and its body without the checksum. Raises TokenRefused."""
     if not token.startswith(TOKEN_PREFIX):
-        return BOT_KIND, token
+        raise TokenRefused("UNKNOWN")
     text, checksum = token[:-CHECKSUM_LENGTH], token[-CHECKSUM_LENGTH:]
     if _checksum_of(text) != checksum:
         raise TokenRefused("UNKNOWN", is_mistyped=True)
@@ -243,6 +234,86 @@ def _create_whole(path: Path, text: str) -> None:
         draft.unlink()
 
 
+Stored = TypeVar("Stored", "StoredAccessToken", "StoredInvite")
+
+
+class StoredSecrets(StorePart, Generic[Stored]):
+    """All access tokens, or all invites, on one Redis."""
+
+    kind: ClassVar[str]
+    collection: ClassVar[str]
+    index: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+    """Those of its hash in Redis. The first one is the hash of the secret."""
+
+    def _key_of(self, name: str) -> str:
+        raise NotImplementedError
+
+    def _parse(self, name: str, values: Sequence[bytes | None]) -> Stored:
+        """Return what these fields hold, which are those after the hash."""
+        raise NotImplementedError
+
+    def _absent(self, text: str) -> StoreError:
+        raise NotImplementedError
+
+    def _is_name(self, name: str) -> bool:
+        return re.fullmatch(rf"{self.collection}/[a-z2-7]{{16}}", name) is not None
+
+    async def _read_many(self, names: Sequence[str]) -> list[tuple[bytes, Stored] | None]:
+        commands = [("HMGET", self._key_of(name), *self.fields) for name in names]
+        answers = await self._call_many(commands)
+        return [
+            None if values[0] is None else (values[0], self._parse(name, values[1:]))
+            for name, values in zip(names, answers, strict=True)
+        ]
+
+    async def find(self, name: str) -> Stored | None:
+        """Return the token or invite of that name; None if there is none."""
+        [found] = await self._read_many([name]) if self._is_name(name) else [None]
+        return found[1] if found else None
+
+    async def _get_present(self, name: str) -> Stored:
+        found = await self.find(name)
+        if found is None:
+            raise self._absent(f"there is no {name}")
+        return found
+
+    async def authenticate(self, text: str) -> tuple[Stored, int]:
+        """Return the token or invite with this text, and the milliseconds that it is still valid; 0 means for ever.
+
+        Raises TokenRefused, with REVOKED or EXPIRED only if the secret is the right one.
+        """
+        kind, body = parse_token(text)
+        item_id, _, secret = body.partition(".")
+        name = f"{self.collection}/{item_id}"
+        is_name = kind == self.kind and self._is_name(name)
+        [found] = await self._read_many([name]) if is_name else [None]
+        held, stored = found or (NO_HASH, None)
+        is_right = hmac.compare_digest(hash_secret(secret), held)
+        if stored is None or not is_right:
+            raise TokenRefused("UNKNOWN")
+        if stored.revoke_ms:
+            raise TokenRefused("REVOKED")
+        left_ms = stored.expire_ms - await now_ms(self._client) if stored.expire_ms else 0
+        if stored.expire_ms and left_ms <= 0:
+            raise TokenRefused("EXPIRED")
+        return stored, left_ms
+
+    async def list_page(self, page_size: int, page_token: str = "") -> tuple[list[Stored], str]:
+        """Return those in the order of their names, also ended ones, and the next page token. Raises BadPageToken."""
+        if page_token and not self._is_name(page_token):
+            raise BadPageToken("the page token is not one that this list gave out")
+        start = f"({page_token}" if page_token else "-"
+        limits = ("BYLEX", "LIMIT", 0, page_size + 1)
+        answer = await self._call("ZRANGE", self.index, start, "+", *limits)
+        names = [name.decode() for name in answer]
+        shown = names[:page_size]
+        found = dict(zip(shown, await self._read_many(shown), strict=True))
+        if forgotten := [name for name, it in found.items() if it is None]:
+            await self._call("ZREM", self.index, *forgotten)
+        return [it[1] for it in found.values() if it], shown[-1] if len(names) > page_size else ""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredAccessToken:
     """An access token without its secret. All times are milliseconds of Redis's clock since 1970; 0 means never."""
@@ -267,20 +338,22 @@ class IssuedAccessToken:
     """Empty for a repeat of an earlier request."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessTokenPage:
-    """Some access tokens, in the order of their names."""
-
-    tokens: tuple[StoredAccessToken, ...]
-    next_page_token: str
-    """Empty on the last page."""
-
-
-class AccessTokens:
+class AccessTokens(StoredSecrets[StoredAccessToken]):
     """The access tokens on one Redis."""
 
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
+    kind, collection, index = ACCESS_KIND, "tokens", keys.ACCESS_TOKEN_INDEX
+    fields = ("hash", "holder", "scopes", "create_ms", "expire_ms", "revoke_ms", "last_use_ms")
+
+    def _key_of(self, name: str) -> str:
+        return keys.access_token(name)
+
+    def _parse(self, name: str, values: Sequence[bytes | None]) -> StoredAccessToken:
+        holder, scopes, *times = values
+        held = (holder or b"").decode(), frozenset((scopes or b"").decode().split())
+        return StoredAccessToken(name, *held, *(int(time or 0) for time in times))
+
+    def _absent(self, text: str) -> StoreError:
+        return AccessTokenAbsent(text)
 
     async def create_token(
         self, holder: str, scopes: frozenset[str], lifetime_ms: int, request_id: str
@@ -295,10 +368,8 @@ class AccessTokens:
         text, secret_hash = new_access_token(token_id)
         args = (holder, " ".join(sorted(scopes)), secret_hash, request_id, lifetime_ms, 0)
         await self._list_token(name)  # first: a token that is in no list could not be erased with its holder
-        answer = await scripts.run_script(
-            self._client, "access_token_create", [keys.access_token(name)], *args
-        )
-        created = await self.get_token(name)
+        answer = await self._run("access_token_create", [keys.access_token(name)], *args)
+        created = await self.find(name)
         if answer == 0 or created is None or (created.holder, created.scopes) != (holder, scopes):
             raise AccessTokenExists(f"{name} was created by a request of the same id with other contents")
         await self._list_token(name)  # a list may have dropped it, because there was no such token yet
@@ -308,13 +379,13 @@ class AccessTokens:
         return IssuedAccessToken(created, "" if answer == _CREATED_BEFORE else text)
 
     async def _list_token(self, name: str) -> None:
-        await call(self._client, "ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
+        await self._call("ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
 
     async def read_ticket_key(self) -> bytes:
         """Return the key with which all processes of this server seal tickets. The first one that asks draws it."""
-        if (found := await call(self._client, "GET", keys.TICKET_KEY)) is None:
-            await call(self._client, "SET", keys.TICKET_KEY, secrets.token_bytes(SECRET_BYTES), "NX")
-            found = await call(self._client, "GET", keys.TICKET_KEY)
+        if (found := await self._call("GET", keys.TICKET_KEY)) is None:
+            await self._call("SET", keys.TICKET_KEY, secrets.token_bytes(SECRET_BYTES), "NX")
+            found = await self._call("GET", keys.TICKET_KEY)
         return bytes(found)
 
     async def new_ticket(self, contents: str) -> str:
@@ -327,98 +398,48 @@ class AccessTokens:
 
     async def is_used(self, ticket: str) -> bool:
         """Return whether the ticket is a token already."""
-        return await self.get_token(_token_of(ticket)) is not None
+        return await self.find(_token_of(ticket)) is not None
 
     async def use_ticket(self, text: str, holder: str, scopes: frozenset[str], lifetime_ms: int) -> None:
         """Make a token of a ticket. It is in no list, and is forgotten after `lifetime_ms` milliseconds. Repeatable."""
         secret = parse_token(text)[1].partition(".")[2]
         args = (holder, " ".join(sorted(scopes)), hash_secret(secret), "", lifetime_ms, lifetime_ms)
-        await scripts.run_script(
-            self._client, "access_token_create", [keys.access_token(_token_of(text))], *args
-        )
+        await self._run("access_token_create", [keys.access_token(_token_of(text))], *args)
 
     async def rotate_token(self, name: str) -> IssuedAccessToken:
         """Give the token a new text; the old text is no longer valid, and the end stays as it was.
 
         Raises AccessTokenAbsent, also for a token that is revoked or has expired.
         """
-        _check_name(name)
         text, secret_hash = new_access_token(name.removeprefix("tokens/"))
         answer = await self._change(name, secret_hash)
         if answer == _IS_REVOKED:
             raise AccessTokenAbsent(f"{name} is revoked; create another token")
         if answer == _HAS_EXPIRED:
             raise AccessTokenAbsent(f"{name} has expired; create another token")
-        return IssuedAccessToken(await self._get_changed(name), text)
+        return IssuedAccessToken(await self._get_present(name), text)
 
     async def revoke_token(self, name: str) -> StoredAccessToken:
         """Revoke the token. Repeatable. Raises AccessTokenAbsent."""
-        _check_name(name)
         await self._change(name, b"")
-        return await self._get_changed(name)
+        return await self._get_present(name)
 
     async def _change(self, name: str, secret_hash: bytes) -> int:
+        if not self._is_name(name):
+            raise AccessTokenAbsent(f"there is no {name[:80]!r}")
         key = keys.access_token(name)
-        answer = int(await scripts.run_script(self._client, "access_token_change", [key], secret_hash))
+        answer = int(await self._run("access_token_change", [key], secret_hash))
         if answer == 0:
             raise AccessTokenAbsent(f"there is no {name}")
         if not secret_hash:
             await keep_key(self._client, key, KEEP_ENDED_MS)
-        await call(self._client, "INCR", keys.TOKENS_REVISION)
+        await self._call("INCR", keys.TOKENS_REVISION)
         return answer
-
-    async def _get_changed(self, name: str) -> StoredAccessToken:
-        found = await self.get_token(name)
-        if found is None:
-            raise AccessTokenAbsent(f"there is no {name}")
-        return found
 
     async def erase_holder(self, name: str, holder: str, pseudonym: str) -> None:
         """Put a pseudonym in the place of this holder of the token. Repeatable."""
         args = (holder, pseudonym)
-        await scripts.run_script(self._client, "holder_erase", [keys.access_token(name)], *args)
-
-    async def get_token(self, name: str) -> StoredAccessToken | None:
-        """Return the token; None if there is none."""
-        found = _parse_token(name, await call(self._client, *_read_command(name)))
-        return found[1] if found else None
-
-    async def authenticate(self, text: str) -> tuple[StoredAccessToken, int]:
-        """Return the token with this text, and the milliseconds that it is still valid; 0 means for ever.
-
-        Raises TokenRefused, with REVOKED or EXPIRED only if the secret is the right one.
-        """
-        kind, body = parse_token(text)
-        token_id, _, secret = body.partition(".")
-        name = f"tokens/{token_id}"
-        is_name = kind == ACCESS_KIND and _NAME.fullmatch(name)
-        found = _parse_token(name, await call(self._client, *_read_command(name))) if is_name else None
-        held, token = found or (NO_HASH, None)
-        is_right = hmac.compare_digest(hash_secret(secret), held)
-        if token is None or not is_right:
-            raise TokenRefused("UNKNOWN")
-        if token.revoke_ms:
-            raise TokenRefused("REVOKED")
-        left_ms = token.expire_ms - await now_ms(self._client) if token.expire_ms else 0
-        if token.expire_ms and left_ms <= 0:
-            raise TokenRefused("EXPIRED")
-        return token, left_ms
-
-    async def list_page(self, page_size: int, page_token: str = "") -> AccessTokenPage:
-        """Return tokens in the order of their names, also revoked and expired ones. Raises BadPageToken."""
-        if page_token and not _NAME.fullmatch(page_token):
-            raise BadPageToken("the page token is not one that this list gave out")
-        start = f"({page_token}" if page_token else "-"
-        limits = ("BYLEX", "LIMIT", 0, page_size + 1)
-        answer = await call(self._client, "ZRANGE", keys.ACCESS_TOKEN_INDEX, start, "+", *limits)
-        names = [name.decode() for name in answer]
-        shown = names[:page_size]
-        answers = await call_many(self._client, [_read_command(name) for name in shown]) if shown else []
-        found = {name: _parse_token(name, answer) for name, answer in zip(shown, answers, strict=True)}
-        if forgotten := [name for name, it in found.items() if it is None]:
-            await call(self._client, "ZREM", keys.ACCESS_TOKEN_INDEX, *forgotten)
-        next_token = shown[-1] if len(names) > page_size else ""
-        return AccessTokenPage(tuple(it[1] for it in found.values() if it), next_token)
+        await self._run("holder_erase", [keys.access_token(name)], *args)
 
 
 def _new_id(request_id: str) -> str:
@@ -433,31 +454,6 @@ def _new_id(request_id: str) -> str:
 
 def _token_of(ticket: str) -> str:
     return f"tokens/{parse_token(ticket)[1].partition('.')[0]}"
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise AccessTokenAbsent(f"there is no {name[:80]!r}")
-
-
-def _read_command(name: str) -> tuple[str, ...]:
-    return ("HMGET", keys.access_token(name), *_FIELDS)
-
-
-def _parse_token(name: str, answer: list[bytes | None]) -> tuple[bytes, StoredAccessToken] | None:
-    secret_hash, holder, scopes, *times = answer
-    if secret_hash is None or holder is None or scopes is None:
-        return None
-    create_ms, expire_ms, revoke_ms, last_use_ms = (int(it or 0) for it in times)
-    return secret_hash, StoredAccessToken(
-        name,
-        holder.decode(),
-        frozenset(scopes.decode().split()),
-        create_ms,
-        expire_ms,
-        revoke_ms,
-        last_use_ms,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,93 +480,42 @@ class IssuedInvite:
     text: str
 
 
-class Invites:
+class Invites(StoredSecrets[StoredInvite]):
     """The invites on one Redis."""
 
-    def __init__(self, client: RedisClient) -> None:
-        self._client = client
+    kind, collection, index = INVITE_KIND, "invites", keys.INVITE_INDEX
+    fields = ("hash", "most_bots", "uses", "used", "create_ms", "expire_ms", "revoke_ms", "most_matches")
+
+    def _key_of(self, name: str) -> str:
+        return keys.invite(name)
+
+    def _parse(self, name: str, values: Sequence[bytes | None]) -> StoredInvite:
+        return StoredInvite(name, *(int(value or 0) for value in values))
+
+    def _absent(self, text: str) -> StoreError:
+        return InviteAbsent(text)
 
     async def create_invite(
         self, most_bots: int, uses: int, lifetime_ms: int, most_matches: int = 8
     ) -> IssuedInvite:
         """Create an invite for `uses` owners with `most_bots` bots each, which play `most_matches` at once each."""
-        invite_id = base64.b32encode(secrets.token_bytes(_INVITE_ID_BYTES)).decode().lower()
+        invite_id = _new_id("")
         name = f"invites/{invite_id}"
         text, secret_hash = new_invite_text(invite_id)
         await keep_key(self._client, keys.invite(name), lifetime_ms + KEEP_ENDED_MS)
         args = (secret_hash, most_bots, uses, lifetime_ms, most_matches)
-        await scripts.run_script(self._client, "invite_create", [keys.invite(name)], *args)
-        await call(self._client, "ZADD", keys.INVITE_INDEX, "NX", 0, name)
+        await self._run("invite_create", [keys.invite(name)], *args)
+        await self._call("ZADD", keys.INVITE_INDEX, "NX", 0, name)
         return IssuedInvite(await self._get_present(name), text)
-
-    async def get_invite(self, name: str) -> StoredInvite | None:
-        """Return the invite; None if there is none."""
-        if not _INVITE_NAME.fullmatch(name):
-            return None
-        found = _parse_invite(name, await call(self._client, "HMGET", keys.invite(name), *_INVITE_FIELDS))
-        return found[1] if found else None
 
     async def revoke_invite(self, name: str) -> StoredInvite:
         """Revoke the invite. Repeatable. Raises InviteAbsent."""
-        if not _INVITE_NAME.fullmatch(name) or not await scripts.run_script(
-            self._client, "invite_revoke", [keys.invite(name)]
-        ):
+        if not self._is_name(name) or not await self._run("invite_revoke", [keys.invite(name)]):
             raise InviteAbsent(f"there is no {name[:80]!r}")
-        await call(self._client, "INCR", keys.TOKENS_REVISION)
+        await self._call("INCR", keys.TOKENS_REVISION)
         return await self._get_present(name)
 
     async def use_invite(self, name: str, owner: str) -> bool:
         """Use the invite for an owner, once; returns False if it is used up or no longer valid. Only a hash of the owner is kept."""
         args = (keys.owner_hash(owner),)
-        return bool(await scripts.run_script(self._client, "invite_use", [keys.invite(name)], *args))
-
-    async def authenticate(self, text: str) -> tuple[StoredInvite, int]:
-        """Return the invite with this text, and the milliseconds that it is still valid.
-
-        Raises TokenRefused, with REVOKED or EXPIRED only if the secret is the right one.
-        """
-        kind, body = parse_token(text)
-        invite_id, _, secret = body.partition(".")
-        name = f"invites/{invite_id}"
-        is_name = kind == INVITE_KIND and _INVITE_NAME.fullmatch(name)
-        answer = await call(self._client, "HMGET", keys.invite(name), *_INVITE_FIELDS) if is_name else None
-        held, invite = (_parse_invite(name, answer) if answer else None) or (NO_HASH, None)
-        is_right = hmac.compare_digest(hash_secret(secret), held)
-        if invite is None or not is_right:
-            raise TokenRefused("UNKNOWN")
-        if invite.revoke_ms:
-            raise TokenRefused("REVOKED")
-        left_ms = invite.expire_ms - await now_ms(self._client)
-        if left_ms <= 0:
-            raise TokenRefused("EXPIRED")
-        return invite, left_ms
-
-    async def list_page(self, page_size: int, page_token: str = "") -> tuple[list[StoredInvite], str]:
-        """Return invites in the order of their names, also ended ones, and the next page token. Raises BadPageToken."""
-        if page_token and not _INVITE_NAME.fullmatch(page_token):
-            raise BadPageToken("the page token is not one that this list gave out")
-        start = f"({page_token}" if page_token else "-"
-        limits = ("BYLEX", "LIMIT", 0, page_size + 1)
-        answer = await call(self._client, "ZRANGE", keys.INVITE_INDEX, start, "+", *limits)
-        names = [name.decode() for name in answer]
-        shown = names[:page_size]
-        commands = [("HMGET", keys.invite(name), *_INVITE_FIELDS) for name in shown]
-        answers = await call_many(self._client, commands) if commands else []
-        found = {name: _parse_invite(name, it) for name, it in zip(shown, answers, strict=True)}
-        if forgotten := [name for name, it in found.items() if it is None]:
-            await call(self._client, "ZREM", keys.INVITE_INDEX, *forgotten)
-        next_token = shown[-1] if len(names) > page_size else ""
-        return [it[1] for it in found.values() if it], next_token
-
-    async def _get_present(self, name: str) -> StoredInvite:
-        found = await self.get_invite(name)
-        if found is None:
-            raise InviteAbsent(f"there is no {name}")
-        return found
-
-
-def _parse_invite(name: str, answer: list[bytes | None]) -> tuple[bytes, StoredInvite] | None:
-    secret_hash, *numbers = answer
-    if secret_hash is None:
-        return None
-    return secret_hash, StoredInvite(name, *(int(it or 0) for it in numbers))
+        return bool(await self._run("invite_use", [keys.invite(name)], *args))

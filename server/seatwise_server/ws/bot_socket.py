@@ -321,7 +321,6 @@ class PlayInput:
         stream.on_flushed = self._take_items
 
     def on_message(self, message: SocketMessage) -> None:
-        """See `SocketReader`."""
         if message.is_text != self._socket.format.is_text:
             self._socket.close(UNSUPPORTED_DATA, f"{self._socket.format.name} has other frames")
             return
@@ -333,22 +332,18 @@ class PlayInput:
             self._socket.pause_reading()
 
     def on_turn_end(self) -> None:
-        """See `SocketReader`."""
         self._left = ITEMS_PER_TURN
 
     def on_closed(self) -> None:
-        """See `SocketReader`."""
         if self._socket.was_closed_by_peer:
             self._stream.end(None)
         else:
             self._stream.abandon()
 
     def pause_writing(self) -> None:
-        """See `SocketReader`."""
         self._stream.pause_pushing()
 
     def resume_writing(self) -> None:
-        """See `SocketReader`."""
         self._stream.resume_pushing()
 
     def _take_items(self) -> None:

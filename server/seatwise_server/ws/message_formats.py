@@ -79,23 +79,19 @@ class ProtoMessages:
     is_text = False
 
     def read_items(self, raw: bytes) -> Iterator[ReadItem]:
-        """See `MessageFormat`."""
         for item in inbound.read_items(raw):
             yield ReadItem(item)
 
     def read_attend_request(self, raw: bytes) -> lobby_pb.AttendRequest:
-        """See `MessageFormat`."""
         try:
             return lobby_pb.AttendRequest.FromString(raw)
         except DecodeError:
             raise Refusal("MALFORMED", "these bytes are no AttendRequest") from None
 
     def encode_play_response(self, raw: bytes) -> bytes:
-        """See `MessageFormat`."""
         return raw
 
     def encode_attend_response(self, response: lobby_pb.AttendResponse) -> bytes:
-        """See `MessageFormat`."""
         return response.SerializeToString()
 
 
@@ -121,18 +117,15 @@ class JsonMessages:
                 yield ReadItem(None, f"this is no PlayRequestItem in JSON: {fault}")
 
     def read_attend_request(self, raw: bytes) -> lobby_pb.AttendRequest:
-        """See `MessageFormat`."""
         try:
             return _parse_message(_parse_json(raw), lobby_pb.AttendRequest())
         except BadJson as fault:
             raise Refusal("MALFORMED", f"this is no AttendRequest in JSON: {fault}") from None
 
     def encode_play_response(self, raw: bytes) -> bytes:
-        """See `MessageFormat`."""
         return write_json(play_pb.PlayResponse.FromString(raw))
 
     def encode_attend_response(self, response: lobby_pb.AttendResponse) -> bytes:
-        """See `MessageFormat`."""
         return write_json(response)
 
 

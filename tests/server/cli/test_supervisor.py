@@ -148,7 +148,7 @@ async def test_the_matches_of_a_killed_referee_go_to_its_sibling_and_it_is_start
         assert seats.address != dead
     client = new_client(ships.redis_url)
     try:
-        assert (await Store.of(client).processes.read_heartbeats())[name].has_died, "no lease had to pass"
+        assert (await Store(client).processes.read_heartbeats())[name].has_died, "no lease had to pass"
     finally:
         await client.close_connections()
     for seats in tables:

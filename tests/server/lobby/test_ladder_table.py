@@ -200,7 +200,7 @@ def test_a_table_is_in_the_order_of_strengths_and_of_the_lower_end_while_provisi
 
 async def made(store: Store, results: list[LoggedResult]) -> None:
     ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
-    await store.ladders.create_ladder(LADDER, ladder.to_bytes())
+    await store.ladders.create(LADDER, ladder.to_bytes())
     await logged(store, results)
 
 

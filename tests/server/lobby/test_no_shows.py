@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -360,7 +361,8 @@ async def test_an_owner_that_dies_while_it_notes_a_no_show_leaves_nothing_undone
     it, meta = voided_desk()
     epoch = await seated(store, it, meta)
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
-    dying = dataclasses.replace(store, **{part: Failing(getattr(store, part), step, when)})
+    dying = copy.copy(store)
+    setattr(dying, part, Failing(getattr(store, part), step, when))
     with pytest.raises(StoreUnavailable):
         await Delivery(dying, 60).deliver_match(it.setup, epoch, "a", end)
     fence = await store.journal.read_fence(it.setup.match)

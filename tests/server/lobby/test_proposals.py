@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 import pytest
@@ -93,7 +93,9 @@ def lobby_on(store: Store) -> Pairing:
 
 def lobby_that_stops(store: Store, part: str, step: str, stop: Any) -> Pairing:
     """A lobby that stops before the step of that part of the store."""
-    return lobby_on(replace(store, **{part: StoppingPart(getattr(store, part), step, stop)}))
+    stopping = copy(store)
+    setattr(stopping, part, StoppingPart(getattr(store, part), step, stop))
+    return lobby_on(stopping)
 
 
 async def attend(store: Store, *bots: str, most: int = 1) -> None:
@@ -403,7 +405,8 @@ async def test_a_match_whose_abort_was_cut_short_is_ended_all_the_same(
 ) -> None:
     await wait_for_a_match(store, CREATED)
     [match] = await store.queues.front_of(CREATED, 1)
-    dying = replace(store, **{part: StoppingPart(getattr(store, part), step, kill)})
+    dying = copy(store)
+    setattr(dying, part, StoppingPart(getattr(store, part), step, kill))
     with pytest.raises(Killed):
         await Seating(dying, "fsync").abort_match(match)
     await heir._run_pass()

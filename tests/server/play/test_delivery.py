@@ -52,7 +52,7 @@ class Dying:
 
 
 def dying(store: Store, step: str, when: str) -> Store:
-    return Store.of(Dying(store.client, step, when))
+    return Store(Dying(store.client, step, when))
 
 
 async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[bytes], int]:

@@ -296,7 +296,7 @@ async def test_entries_written_until_the_fence_is_set_are_known_to_the_new_owner
     async def write() -> None:
         assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
 
-    its_store = Store.of(OneByOne(store.client, write))
+    its_store = Store(OneByOne(store.client, write))
     heir = await opening(its_store, flusher, "b").claim_match(UnownedMatch(job, "a", fence, Death.SOON))
     assert heir
     assert (heir.epoch, heir.match.position.seq) == (2, 1)

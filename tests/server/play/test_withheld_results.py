@@ -95,9 +95,9 @@ async def season(store: Store) -> None:
     """A league of two bots, of which one match of two with the same deals is over."""
     entrants = tuple(Entrant(f"b{place}", bot) for place, bot in enumerate(BOTS))
     settings = canonical_json(league_of(entrants=entrants).to_published_json())
-    await store.leagues.create_league(LEAGUE, settings)
+    await store.leagues.create(LEAGUE, settings)
     ladder = Ladder(LADDER, "ugo", 2, league_of().options, default_time_control("ugo"))
-    await store.ladders.create_ladder(LADDER, ladder.to_bytes())
+    await store.ladders.create(LADDER, ladder.to_bytes())
     for bot in ("b0", "b1"):
         await store.bots.register_bot(bot, "1", "owner", "")
     await play(store, 1, MATCH)

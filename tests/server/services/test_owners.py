@@ -92,7 +92,7 @@ async def test_an_invite_lets_in_as_many_owners_as_it_says_each_once(store: Stor
         *(store.invites.use_invite(name, f"owners/o{each % 5}") for each in range(20))
     )
     assert sum(uses) == 8
-    invite = await store.invites.get_invite(name)
+    invite = await store.invites.find(name)
     assert invite
     assert invite.used == 2
 

@@ -77,7 +77,7 @@ class OwnersAtRandom(RuleBasedStateMachine):
     async def _open(self) -> None:
         self.client = new_client(self.url)
         await call(self.client, "FLUSHALL")
-        store = Store.of(self.client)
+        store = Store(self.client)
         requests = OwnerRequests(store.owners, 0, self.loop.time)
         made = new_operations(store, "fsync", 3600, lambda: None, registration=INVITE, requests=requests)
         self.operations = {it.method: it for it in made}

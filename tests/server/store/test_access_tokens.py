@@ -18,7 +18,8 @@ from seatwise_server.store.errors import (
     StoreUnavailable,
     TokenRefused,
 )
-from seatwise_server.store.tokens import KEEP_ENDED_MS, AdminTokenFile, hash_secret, new_token
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.tokens import KEEP_ENDED_MS, AdminTokenFile, new_token
 
 SCANNED = re.compile(r"seatwise_(bot|admin|access)_[A-Za-z0-9.-]{40,150}")
 """What docs/operations.md gives to a scanner for secrets."""
@@ -95,17 +96,17 @@ async def test_a_token_whose_creation_was_cut_off_is_listed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An owner could be erased, and its name stay at such a token."""
-    create = token_texts.scripts.run_script
+    create = scripts.run_script
 
     async def die_behind(*args: Any) -> Any:
         await create(*args)
         raise StoreUnavailable("the process died")
 
     with monkeypatch.context() as patch:
-        patch.setattr(token_texts.scripts, "run_script", die_behind)
+        patch.setattr(scripts, "run_script", die_behind)
         with pytest.raises(StoreUnavailable):
             await created(store, "read")
-    assert [it.holder for it in (await store.access_tokens.list_page(10)).tokens] == ["Joan"]
+    assert [it.holder for it in (await store.access_tokens.list_page(10))[0]] == ["Joan"]
 
 
 async def test_an_expired_token_gets_no_new_text(store: Store, redis_client: Redis) -> None:
@@ -127,19 +128,19 @@ async def test_a_repeated_request_creates_nothing_and_shows_no_token(store: Stor
     assert await store.credentials.authenticate(first.text)
     with pytest.raises(AccessTokenExists):
         await created(store, "admin", request_id="one")
-    assert len((await store.access_tokens.list_page(10)).tokens) == 1
+    assert len((await store.access_tokens.list_page(10))[0]) == 1
 
 
 async def test_tokens_are_listed_page_by_page_without_those_that_are_forgotten(
     store: Store, redis_client: Redis
 ) -> None:
     names = sorted([(await created(store, "read")).token.name for _ in range(5)])
-    page = await store.access_tokens.list_page(3)
-    rest = await store.access_tokens.list_page(3, page.next_page_token)
-    assert [it.name for it in (*page.tokens, *rest.tokens)] == names
-    assert not rest.next_page_token
+    page, token = await store.access_tokens.list_page(3)
+    rest, end = await store.access_tokens.list_page(3, token)
+    assert [it.name for it in (*page, *rest)] == names
+    assert not end
     await redis_client.delete(f"seatwise:{{token:{names[0]}}}:access")
-    assert [it.name for it in (await store.access_tokens.list_page(10)).tokens] == names[1:]
+    assert [it.name for it in (await store.access_tokens.list_page(10))[0]] == names[1:]
     assert await redis_client.zcard("seatwise:tokens:index") == 4
     with pytest.raises(BadPageToken):
         await store.access_tokens.list_page(3, "tokens/!")
@@ -168,11 +169,11 @@ async def test_the_last_use_is_kept_for_both_kinds(store: Store, redis_client: R
     await store.bots.register_bot("greedy", "1.2", "ann", "")
     name = (await created(store, "read")).token.name
     await store.credentials.write_uses([BOT, name, "tokens/aaaaaaaaaaaaaaaa"])
-    found = await store.access_tokens.get_token(name)
+    found = await store.access_tokens.find(name)
     assert found
     assert 0 <= await now_ms(store.client) - found.last_use_ms < 10_000
     assert int(await redis_client.hget(f"seatwise:{{bot:{BOT}}}:registration", "last_use_ms")) > 0
-    assert await store.access_tokens.get_token("tokens/aaaaaaaaaaaaaaaa") is None
+    assert await store.access_tokens.find("tokens/aaaaaaaaaaaaaaaa") is None
 
 
 async def test_a_typing_error_is_told_from_a_token_that_is_not_known(store: Store) -> None:
@@ -181,14 +182,6 @@ async def test_a_typing_error_is_told_from_a_token_that_is_not_known(store: Stor
         assert "typing error" in str(await refusal(store, wrong))
     unknown = await refusal(store, new_token("bots/nobody/versions/1")[0])
     assert (unknown.reason, "typing error" in str(unknown)) == ("UNKNOWN", False)
-
-
-async def test_a_token_of_before_keeps_working(store: Store, redis_client: Redis) -> None:
-    """Version 0.1.0 had neither prefix nor checksum."""
-    await store.bots.register_bot("greedy", "1.2", "ann", "")
-    secret = "a" * 52
-    await redis_client.hset(f"seatwise:{{bot:{BOT}}}:registration", "token_hash", hash_secret(secret))
-    assert (await store.credentials.authenticate(f"greedy.1.2.{secret}")).bot == BOT
 
 
 def test_the_admin_token_is_read_again_when_its_file_changes(

@@ -34,8 +34,8 @@ LEAGUE = "leagues/cup"
 async def competitions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ladder and a league; and nobody is waited for."""
     monkeypatch.setattr(match_audit, "SETTLE_S", 0.0)
-    await store.ladders.create_ladder(LADDER, b"{}")
-    await store.leagues.create_league(LEAGUE, b"{}")
+    await store.ladders.create(LADDER, b"{}")
+    await store.leagues.create(LEAGUE, b"{}")
 
 
 async def played(

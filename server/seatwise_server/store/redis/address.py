@@ -166,7 +166,6 @@ class SingleNodeTopology:
         self._options = options
 
     async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:  # noqa: ARG002 - there is one
-        """See `Topology`."""
         return (Span(0, SLOTS - 1, THE_PRIMARY),)
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
@@ -206,7 +205,6 @@ class ClusterTopology:
                 return answer
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
-        """See `Topology`."""
         return connection_to(address, self._options)
 
 

@@ -337,12 +337,10 @@ class SingleClient:
         return client
 
     async def call(self, *command: Argument, **options: Any) -> Any:
-        """See `RedisClient`."""
         [answer] = await retry_through_outage(lambda: self._send_all([(command, options)]), self._bridge_s)
         return answer
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        """See `RedisClient`."""
         return await retry_through_outage(
             lambda: _execute_command(self._patient, command, options), self._bridge_s
         )
@@ -362,11 +360,9 @@ class SingleClient:
         return answers
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
-        """See `RedisClient`."""
         return read_channels(self._patient, channels)
 
     async def close_connections(self) -> None:
-        """See `RedisClient`."""
         await self._messages.close_messages()
         for redis in (self._quick, self._patient):
             await redis.aclose()
@@ -415,17 +411,14 @@ async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator
 
 
 async def call(client: RedisClient, *command: Argument, **options: Any) -> Any:
-    """See `RedisClient.call`."""
     return await client.call(*command, **options)
 
 
 async def call_blocking(client: RedisClient, *command: Argument, **options: Any) -> Any:
-    """See `RedisClient.call_blocking`."""
     return await client.call_blocking(*command, **options)
 
 
 async def call_many(client: RedisClient, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-    """See `RedisClient.call_many`."""
     return await client.call_many(commands)
 
 

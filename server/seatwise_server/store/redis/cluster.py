@@ -57,14 +57,12 @@ class ClusterClient:
         )  # above its limit redis-py raises instead of waiting
 
     async def call(self, *command: Argument, **options: Any) -> Any:
-        """See `RedisClient`."""
         async with self._turns:
             return await retry_through_outage(
                 lambda: _execute_command(self._quick, command, options), self._bridge_s
             )
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        """See `RedisClient`."""
         return await retry_through_outage(
             lambda: _execute_command(self._patient, command, options), self._bridge_s
         )

@@ -121,3 +121,26 @@ def _with_sources(calls: Sequence[ScriptCall]) -> list[Sequence[Argument]]:
 async def now_ms(client: RedisClient) -> int:
     """Return milliseconds on Redis's clock; in a cluster on the clock of the node that has the heartbeats."""
     return int(await run_script(client, "now", [PROCESS_INDEX]))
+
+
+class StorePart:
+    """A part of the store on one Redis."""
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def _call(self, *command: Argument) -> Any:
+        """Return the answer to a command. See `RedisClient`."""
+        return await call(self._client, *command)
+
+    async def _call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """Return the answers to several commands, none to none. See `RedisClient`."""
+        return await call_many(self._client, commands) if commands else []
+
+    async def _run(self, script: str, named: list[str], *args: Argument) -> Any:
+        return await run_script(self._client, script, named, *args)
+
+    async def _run_many(
+        self, script: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
+    ) -> list[Any]:
+        return await run_script_many(self._client, script, calls)
