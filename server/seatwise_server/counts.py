@@ -11,6 +11,20 @@ from seatwise_referee.journal import Agreed, Called, Defaulted, Entry, Moved
 LATENCY_BOUNDS_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
+class Latencies:
+    """How often something took how long."""
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(LATENCY_BOUNDS_S) + 1)
+        """The number for each bound, and above the last one."""
+        self.sum_s = 0.0
+
+    def add(self, took_s: float) -> None:
+        """Add one duration in seconds."""
+        self.buckets[bisect_left(LATENCY_BOUNDS_S, took_s)] += 1
+        self.sum_s += took_s
+
+
 class Counts:
     """The counters of a process. None is kept by match, bot or seat: their number has no limit."""
 
@@ -32,8 +46,12 @@ class Counts:
         """Calls that were refused and streams that were ended, by reason."""
         self.http_refusals: Counter[str] = Counter()
         """Those of `refusals` that the HTTP port of this process has sent."""
-        self.append_buckets = [0] * (len(LATENCY_BOUNDS_S) + 1)
-        self.append_s = 0.0
+        self.appends = Latencies()
+        """From an append to the answer of the journal."""
+        self.rpc_calls: dict[tuple[str, str], Latencies] = {}
+        """Calls over gRPC and WebSockets, by method and status."""
+        self.http_calls: dict[tuple[str, str, str], Latencies] = {}
+        """Requests over HTTP, by verb, path as the table of URLs has it, and status."""
         self.connections_short_s = 0.0
         """Seconds in which no bot could connect."""
 
@@ -61,8 +79,7 @@ class Counts:
 
     def count_append(self, took_s: float) -> None:
         """Count an answer of the journal that came `took_s` seconds after its append."""
-        self.append_buckets[bisect_left(LATENCY_BOUNDS_S, took_s)] += 1
-        self.append_s += took_s
+        self.appends.add(took_s)
 
 
 COUNTS: Final = Counts()

@@ -8,14 +8,22 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from itertools import accumulate
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler
 
 import structlog
-from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, start_http_server
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 
-from seatwise_server.counts import COUNTS, LATENCY_BOUNDS_S
+from seatwise_server.counts import COUNTS, LATENCY_BOUNDS_S, Latencies
 from seatwise_server.services.admin import read_queue_depths
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
@@ -77,7 +85,10 @@ class MetricsPage:
             yield GaugeMetricFamily(f"seatwise_{name}", METRIC_HELP[name], value=value)
         yield from _counter_metrics(self._stalled_s())
         yield from self._waiting_gauges()
-        yield _append_latency()
+        yield from _latency_metrics()
+        yield InfoMetricFamily(
+            "seatwise_build", "The version of this process.", {"version": version("seatwise")}
+        )
 
     def _waiting_gauges(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
@@ -117,13 +128,22 @@ def _counter_metrics(stalled_s: float) -> Iterator[Metric]:
         yield family
 
 
-def _append_latency() -> Metric:
-    total, buckets = 0, []
-    for bound, count in zip((*map(str, LATENCY_BOUNDS_S), "+Inf"), list(COUNTS.append_buckets), strict=True):
-        total += count
-        buckets.append((bound, float(total)))
-    text = "From an append to Redis's answer, per command."
-    return HistogramMetricFamily("seatwise_append_seconds", text, buckets=buckets, sum_value=COUNTS.append_s)
+def _latency_metrics() -> Iterator[Metric]:
+    """The journal's latency, and all calls by the names that gRPC and OpenTelemetry have given them."""
+    families: tuple[tuple[str, str, tuple[str, ...], dict[Any, Latencies]], ...] = (
+        ("seatwise_append_seconds", "From an append to Redis's answer, per command.", (), {(): COUNTS.appends}),
+        ("grpc_server_call_duration_seconds", "Calls and streams over gRPC and WebSockets, from begin to end.",
+         ("grpc_method", "grpc_status"), COUNTS.rpc_calls),
+        ("http_server_request_duration_seconds", "Requests and streams over HTTP, from begin to end.",
+         ("http_request_method", "http_route", "http_response_status_code"), COUNTS.http_calls),
+    )  # fmt: skip
+    for name, text, labels, found in families:
+        family = HistogramMetricFamily(name, text, labels=labels)
+        for values, latencies in list(found.items()):
+            counts = accumulate(map(float, list(latencies.buckets)))
+            bounds = (*map(str, LATENCY_BOUNDS_S), "+Inf")
+            family.add_metric(values, list(zip(bounds, counts, strict=True)), latencies.sum_s)
+        yield family
 
 
 class _Request(io.RawIOBase):
@@ -172,6 +192,8 @@ def serving_metrics(page: MetricsPage, host: str, port: int) -> Iterator[int]:
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(page)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
     server, thread = start_http_server(port, host.strip("[]"), registry)
     server.RequestHandlerClass = _Connection
     try:

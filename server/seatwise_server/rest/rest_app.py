@@ -268,7 +268,7 @@ class _Endpoints:
         try:
             _refuse_websocket(scope)
             found = self._urls.find_endpoint(scope["raw_path"].decode("latin-1"), scope["method"])
-            log.method = found.name
+            log.method, log.route = found.name, found.path
             response = await found.endpoint(request, found.values)
             await response(scope, receive, send)
         except Exception as error:

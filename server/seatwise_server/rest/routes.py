@@ -131,6 +131,8 @@ class FoundEndpoint:
     name: str
     """The gRPC method behind it, or the path of what is no method; for the log."""
     endpoint: Endpoint
+    path: str
+    """The path as OpenAPI has it."""
     values: list[str]
 
 
@@ -138,7 +140,7 @@ class FoundEndpoint:
 class _Node:
     children: dict[str, _Node] = field(default_factory=dict)
     """By path part; `{}` stands for every part."""
-    endpoints: dict[str, tuple[str, Endpoint]] = field(default_factory=dict)
+    endpoints: dict[str, tuple[str, Endpoint, str]] = field(default_factory=dict)
     """By verb: the name and the endpoint."""
     answers_head: bool = True
 
@@ -164,7 +166,7 @@ class UrlTree:
         for part in _split_path(path):
             key = _ANY_PART if part.startswith("{") else part
             node = node.children.setdefault(key, _Node())
-        node.endpoints[verb] = (name, endpoint)
+        node.endpoints[verb] = (name, endpoint, path)
         node.answers_head &= answers_head
 
     def find_endpoint(self, raw_path: str, verb: str) -> FoundEndpoint:

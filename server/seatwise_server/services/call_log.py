@@ -8,13 +8,17 @@ from collections import Counter
 
 import structlog
 
+from seatwise_server.counts import COUNTS, Latencies
 from seatwise_server.refusal import Refusal
 from seatwise_server.store.errors import StoreUnavailable
 
 log = structlog.get_logger()
 
 QUIET_PREFIXES = ("/grpc.health.", "/grpc.reflection.")
-"""Methods that programs call often: they get no log line."""
+"""Methods that programs call often: they get no log line, and no metric."""
+
+_KNOWN_VERBS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+"""Others are counted as one, so that a stranger cannot make labels."""
 
 
 class CallLog:
@@ -24,6 +28,8 @@ class CallLog:
         self.method = method
         self._door = {"door": door} if door else {}
         """A field of the line, for any door but gRPC."""
+        self.route = ""
+        """The path of a request over HTTP, as the table of URLs has it; empty if there is none."""
         self.code = "OK"
         self.reason = ""
         self._start_s = time.monotonic()
@@ -46,14 +52,19 @@ class CallLog:
 
     def write_line(self, **more: object) -> None:
         """Write the line, unless the method is one of `QUIET_PREFIXES`. `more` are fields that only this door has."""
-        took_ms = int((time.monotonic() - self._start_s) * 1000)
+        took_s = time.monotonic() - self._start_s
         if not self.method.startswith(QUIET_PREFIXES):
+            if "status" in more:
+                verb = str(more["verb"]) if more["verb"] in _KNOWN_VERBS else "_OTHER"
+                COUNTS.http_calls.setdefault((verb, self.route, str(more["status"])), Latencies()).add(took_s)
+            else:
+                COUNTS.rpc_calls.setdefault((self.method.lstrip("/"), self.code), Latencies()).add(took_s)
             log.info(
                 "rpc_ended",
                 method=self.method,
                 code=self.code,
                 reason=self.reason,
-                took_ms=took_ms,
+                took_ms=int(took_s * 1000),
                 **self._door,
                 **more,
             )

@@ -14,7 +14,10 @@ from harness.ladder import Rung
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from seatwise.v1 import match_service_pb2
 from seatwise_server import metrics
+from seatwise_server.counts import COUNTS
+from seatwise_server.services import call_log
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -126,6 +129,25 @@ def is_taken(connection: socket.socket, raw: bytes) -> bool:
     return True
 
 
+async def test_calls_are_counted_at_each_door_by_the_names_of_the_conventions(measured):
+    house, url = measured
+    request = match_service_pb2.ListMatchesRequest(page_size=1)
+    await house.admin.matches.ListMatches(request, metadata=house.admin.metadata)
+    found = await read(url)
+    assert found["grpc_server_call_duration_seconds_count seatwise.v1.MatchService/ListMatches OK"] >= 1
+    assert found["process_cpu_seconds_total"] > 0
+    assert [name for name in found if name.startswith("seatwise_build_info ")]
+
+
+async def test_a_stranger_makes_no_labels() -> None:
+    for verb in ("GET", "BREW", "STEEP"):
+        log = call_log.CallLog("", door="rest")
+        log.route = "/v1/test"
+        log.write_line(verb=verb, status=405)
+    found = {labels for labels in COUNTS.http_calls if labels[1] == "/v1/test"}
+    assert found == {("GET", "/v1/test", "405"), ("_OTHER", "/v1/test", "405")}
+
+
 async def test_the_metrics_name_no_bot(measured):
     house, url = measured
     async with house.table(2) as table:
@@ -135,4 +157,6 @@ async def test_the_metrics_name_no_bot(measured):
     assert "matches/" not in page
     assert "bots/" not in page
     labels = {line.partition("{")[2].partition("=")[0] for line in page.splitlines() if "{" in line}
-    assert labels == {"queue", "reason", "le"}
+    assert labels <= {
+        "grpc_method", "http_request_method", "implementation", "le", "queue", "reason", "version"
+    }  # fmt: skip
