@@ -14,24 +14,20 @@ import numpy as np
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.ordered_arrays import (
-    add_in_order,
-    invert_array,
-    pair_places,
-    sandwich_product,
-)
 from seatwise_server.competition.ratings import sandwich_covariance
-from seatwise_server.competition.ratings.bradley_terry import (
-    information_by_bot,
-    information_matrix,
-    prior_information,
-    probabilities_ahead,
-)
 from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons, probability_ahead
 from seatwise_server.competition.ratings.sandwich_covariance import (
     HALF_TRUSTED_INFORMATION,
     LEAST_LOG_ODDS,
+    add_in_order,
     gradient_covariance,
+    information_by_bot,
+    information_matrix,
+    invert_array,
+    pair_places,
+    prior_information,
+    probabilities_ahead,
+    sandwich_product,
 )
 
 Rows = list[list[float]]

@@ -23,8 +23,7 @@ from seatwise_server.competition.schedules.schedule import (
     ScheduledMatch,
     SoFar,
 )
-from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.competition.schedules.swiss_draw import draw_swiss_round
+from seatwise_server.competition.schedules.swiss import Swiss, draw_swiss_round
 from seatwise_server.competition.schedules.swiss_rules import (
     SCORE_UNITS,
     SwissState,

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from seatwise_server.competition.schedules.swiss_draw import draw_swiss_round
+from seatwise_server.competition.schedules.swiss import draw_swiss_round
 from seatwise_server.competition.schedules.swiss_rules import SCORE_UNITS, SwissState, count_pairs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -14,10 +14,10 @@ from harness.table import Chair
 from seatwise.cli import main
 from seatwise.link.security import Security
 from seatwise_server.competition.schedules.schedule import list_walk_overs
+from seatwise_server.league.players import run_substitute
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season_log import read_season
 from seatwise_server.league.settings import League
-from seatwise_server.league.substitute import run_substitute
 
 BOTS = """\
 import os, time

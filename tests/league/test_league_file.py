@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from seatwise.cli import main
-from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.league_file import read_league
 from seatwise_server.league.settings import League
+from seatwise_server.league.table_reader import LeagueFileError
 
 BOT = "from seatwise import Bot\n\nclass Mine(Bot):\n    pass\n"
 

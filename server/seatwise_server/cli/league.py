@@ -197,7 +197,7 @@ def _report_season(args: Namespace) -> int:
 
 
 def _reinstate_entrant(args: Namespace) -> int:
-    from seatwise_server.league.rulings import reinstate_entrant
+    from seatwise_server.league.publishing import reinstate_entrant
 
     reinstate_entrant(Path(args.results), args.entrant, args.why)
     print(f"The next `seatwise league run` starts {args.entrant} again; its lost matches stay lost")
@@ -205,7 +205,7 @@ def _reinstate_entrant(args: Namespace) -> int:
 
 
 def _annul_walk_over(args: Namespace) -> int:
-    from seatwise_server.league.rulings import annul_walk_over
+    from seatwise_server.league.publishing import annul_walk_over
 
     annul_walk_over(Path(args.results), args.table, args.why)
     print(f"The next `seatwise league run` plays {args.table} again")

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from seatwise.errors import UsageError
 from seatwise.samples import SAMPLES
-from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.settings import Entrant
-from seatwise_server.league.table_reader import TableReader
+from seatwise_server.league.table_reader import LeagueFileError, TableReader
 from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
 
 FEWEST_ENTRANTS = 2

@@ -16,7 +16,6 @@ from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.competition.statistics.anytime_test import MOST_LEAST_POINTS
 from seatwise_server.league.entrants import read_entrants
-from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
 from seatwise_server.league.settings import (
     DEAL_KINDS,
@@ -30,7 +29,7 @@ from seatwise_server.league.settings import (
     League,
     Trial,
 )
-from seatwise_server.league.table_reader import TableReader
+from seatwise_server.league.table_reader import LeagueFileError, LeagueFileText, TableReader
 from seatwise_server.resource_names import BadBotName, bot_name_for
 
 TESTED = 2

@@ -6,16 +6,18 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import replace
 from typing import Any
 
+from seatwise.v1 import game_service_pb2 as pb
+from seatwise_referee.games.registry import GAMES
 from seatwise_server.config import SpectatorDelay
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.spectating import MatchWatcher
+from seatwise_server.refusal import Refusal
 from seatwise_server.services.access_tokens import AccessService
 from seatwise_server.services.admin import AdminService
 from seatwise_server.services.audit_trail import AuditTrail, audit_operation
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import BotService
 from seatwise_server.services.deal_sets import DealSetRegistry
-from seatwise_server.services.games import GameService
 from seatwise_server.services.ladders import LadderService
 from seatwise_server.services.leagues import LeagueService
 from seatwise_server.services.match_audit import MatchAudit
@@ -24,6 +26,7 @@ from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.operations import Operation, operations_of
 from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService, OwnerWatches
 from seatwise_server.services.read_budget import Admission, ReadBudget, admission_of, admit_all, is_read
+from seatwise_server.services.request_fields import bad_page_token, page_size
 from seatwise_server.store import OwnerLimits, Store
 
 
@@ -91,3 +94,37 @@ def _admission_of(method: str, budget: ReadBudget | None, requests: OwnerRequest
     if is_read(method):
         return admission_of(method, budget) if budget else admit_all
     return requests.admit_request if requests else admit_all
+
+
+# The games that can be played
+
+
+class GameService:
+    """See game_service.proto. Everything that it returns follows from the rules."""
+
+    async def list_games(self, caller: Caller, request: pb.ListGamesRequest) -> pb.ListGamesResponse:
+        """See game_service.proto. A page token is the name of the last game shown."""
+        if request.page_token and request.page_token not in GAMES:
+            raise bad_page_token()
+        names = [name for name in sorted(GAMES) if name > request.page_token]
+        shown = names[: page_size(request.page_size)]
+        token = shown[-1] if len(shown) < len(names) else ""
+        return pb.ListGamesResponse(games=map(_game_message, shown), next_page_token=token)
+
+    async def get_game(self, caller: Caller, request: pb.GetGameRequest) -> pb.GetGameResponse:
+        name = request.name.removeprefix("games/")
+        if name not in GAMES:
+            raise Refusal("NOT_FOUND", f"there is no game {request.name[:80]!r}", game=request.name[:80])
+        return pb.GetGameResponse(game=_game_message(name))
+
+
+def _game_message(name: str) -> pb.Game:
+    game = GAMES[name]
+    return pb.Game(
+        name=f"games/{name}",
+        rules_version=game.rules_version,
+        min_seats=game.table_sizes[0],
+        max_seats=game.table_sizes[-1],
+        paces=dict(game.paces),
+        options={option: str(value) for option, value in game.complete_options({}).items()},
+    )

@@ -14,7 +14,7 @@ from harness import SOON_S, Refused, house_in, refusal_of, server_process
 
 from seatwise_server.limits import HEALTH_WATCHERS, SPECTATORS, PlaceLimit, Places
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.health_servicer import HealthServicer
+from seatwise_server.rpc.grpc_server import HealthServicer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
