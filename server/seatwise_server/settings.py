@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tomllib
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from seatwise.cli import arguments
 from seatwise.cli.arguments import InputFile
 from seatwise.defaults import HTTP_PORT, PORT, WS_PORT, data_folder
 from seatwise.errors import UsageError
+from seatwise.text_files import read_text_file
 from seatwise_server.game_choice import GameChoice
 from seatwise_server.memory import LEAST_MEMORY
 
@@ -481,13 +481,11 @@ def _parse_text(option: Option, given: Any, where: str) -> Any:
 
 def _read_file(path: str) -> dict[str, Any]:
     """Return the settings in a file. A name may have - or _ in it. Raises `UsageError`."""
+    text = read_text_file(path)
     try:
-        with open(path, "rb") as file:
-            told = tomllib.load(file)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {error}") from None
+        told = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: this is not TOML: {error}") from None
     found = {name.replace("_", "-"): value for name, value in told.items()}
     names = [option.name for _, option in _declared()]
     for name in found.keys() - set(names):
@@ -506,10 +504,7 @@ def options_of(settings: Mapping[str, Setting]) -> ServeOptions:
             raise UsageError(
                 f"{settings['redis_url'].source} and {settings['redis_file'].source} both name a Redis"
             )
-        try:
-            options["redis_url"] = (sys.stdin.read() if path == "-" else Path(path).read_text()).strip()
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from None
+        options["redis_url"] = read_text_file(path).strip()
     return ServeOptions(**options)
 
 

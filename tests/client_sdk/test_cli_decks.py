@@ -82,7 +82,7 @@ def test_a_record_is_wrong_to_who_does_not_have_its_deck_or_another_of_that_name
     ("decks", "why"),
     [
         ("--deck nowhere", "nowhere: No such file or directory"),
-        ("--deck binary", "binary is not a text file, so it is not a deck file"),
+        ("--deck binary", "binary is text in UTF-16: save it as UTF-8"),
         ("--deck wrong", "wrong: line 10: a side has six letters from A to Z, not 'ABABA'"),
         ("--deck short", "short: cards are missing: 3-36"),
         ("--deck house", "two decks here are called house-1: give yours another name"),

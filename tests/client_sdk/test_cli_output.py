@@ -72,6 +72,7 @@ def run(line: str, **options: object) -> subprocess.CompletedProcess[str]:
         ("bot mine.py:MyBot --token t --times", "mine.py"),
         ("bot greedy --token t --tls-ca mine.py --times", "mine.py"),
         ("doctor -- seatwise bot mine.py:MyBot --junit", "mine.py"),
+        ("play ugo greedy random --records", "mine.py"),
         ("league run mine.py --results", "mine.py"),
     ],
 )
@@ -90,6 +91,14 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_opened(
     assert main(words) == 2
     assert "it would overwrite a file that this command reads" in capsys.readouterr().err
     assert {path: b"" if path.is_dir() else path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_files_of_a_command_for_a_shell_are_inputs(folder: Path) -> None:
+    done = run("doctor --junit bot.js sh -c 'cd . && node bot.js {address}'")
+    assert "overwrite" not in done.stderr
+    (folder / "bot.js").write_text("// a bot")
+    assert run("doctor --junit bot.js sh -c 'cd . && node bot.js {address}'").returncode == 2
+    assert (folder / "bot.js").read_text() == "// a bot"
 
 
 def test_the_file_of_standard_input_is_an_input(folder: Path) -> None:
@@ -194,7 +203,16 @@ def test_ctrl_c_in_play_keeps_the_matches_that_are_over(folder: Path) -> None:
         ("verify - < a.gz", "standard input is compressed"),
         ("replay a.gz", "a.gz is compressed"),
         ("verify wide.jsonl", "wide.jsonl is text in UTF-16: save it as UTF-8"),
+        ("verify bare.jsonl", "bare.jsonl is text in UTF-16: save it as UTF-8"),
+        ("league gifts bare.jsonl", "bare.jsonl is text in UTF-16"),
+        ("league gifts mine.py", "mine.py: record 1: "),
+        ("league run wide.jsonl", "wide.jsonl is text in UTF-16"),
+        ("config show --config wide.jsonl", "seatwise config: wide.jsonl is text in UTF-16"),
+        ("config show --config mark.conf", "mark.conf"),
+        ("play ubongo random random --deck wide.jsonl", "wide.jsonl is text in UTF-16"),
+        ("serve --redis-file wide.jsonl", "wide.jsonl is text in UTF-16"),
         ("verify mark.jsonl", "2 records verified, nothing wrong"),
+        ("verify lines.jsonl", "2 records verified, nothing wrong"),
         ("replay mark.jsonl x", "no match whose name begins with x"),
         ("replay a.jsonl --html -", "argument --html: the answers go to standard output"),
         ("new taken", "taken"),
@@ -208,6 +226,9 @@ def test_a_fault_of_a_file_names_the_file(
     (folder / "a.gz").write_bytes(gzip.compress(records))
     (folder / "mark.jsonl").write_bytes(b"\xef\xbb\xbf" + records)
     (folder / "wide.jsonl").write_bytes(records.decode().encode("utf-16"))
+    (folder / "bare.jsonl").write_bytes(records.decode().encode("utf-16-le"))
+    (folder / "lines.jsonl").write_bytes(records.replace(b"\n", b"\r\n"))
+    (folder / "mark.conf").write_text("http-port = 0", encoding="utf-8-sig")
     (folder / "full").symlink_to("/dev/full")
     (folder / "taken").touch()
     league = 'name = "s"\ngame = "ugo"\nseats = 2\nrounds = 2\ntables = "local"\n'

@@ -31,6 +31,18 @@ def family():
 """
 
 
+@pytest.mark.parametrize("line", ["verify out --json", "replay out --json"])
+def test_what_a_game_prints_is_no_answer(tmp_path: Path, line: str) -> None:
+    loud = "print('imported')" + GOOD.replace(
+        "count_points(self, state): ", "count_points(self, state):\n        print('counting')\n        "
+    )
+    install_package(tmp_path, "loud", loud, "coin = loud:Coin")
+    assert run_seatwise(tmp_path, "play", "coin", "random", "random", "--records", "out").returncode == 0
+    shown = run_seatwise(tmp_path, *line.split())
+    assert json.loads(shown.stdout)
+    assert {"imported", "counting"} <= set(shown.stderr.split())
+
+
 def test_games_are_found_played_and_verified_and_wrong_packages_are_refused(tmp_path: Path) -> None:
     install_package(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
     install_package(tmp_path, "broken", "raise SystemExit('no')", "broken = broken:Game")

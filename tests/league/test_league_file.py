@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from seatwise.cli import main
+from seatwise.errors import UsageError
 from seatwise_server.league.league_file import read_league
 from seatwise_server.league.settings import League
 from seatwise_server.league.table_reader import LeagueFileError
@@ -174,6 +175,18 @@ MISTAKES = {
         "line 24",
         "bots/anna/versions/3",
     ),
+    "an owner that nobody sees": (
+        'versions/7"',
+        'versions/7"\nowner = "\\u3164"',
+        "line 25: entrants[2].owner",
+        "nothing that can be seen",
+    ),
+    "one name in two forms of Unicode": (
+        'versions/7"',
+        'versions/7"\nname = "Zo\u00eb"\n[[entrants]]\nregistered = "bots/zoe/versions/1"\nname = " Zoe\u0308"',
+        "entrants[3].name",
+        "is entrants[2] already",
+    ),
     "a bot that is both": (
         'versions/7"',
         'versions/7"\nbot = "greedy"',
@@ -280,10 +293,10 @@ def test_a_bot_file_that_may_not_be_read_is_named(file):
     assert "cannot read" in mistake(file, GOOD)
 
 
-@pytest.mark.parametrize("text", [b"\xff\xfe", b"name = \x00", b"rounds = " + b"9" * 5000])
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"\xe9", b"name = \x00", b"rounds = " + b"9" * 5000])
 def test_bytes_that_are_no_text_are_no_league(file, text):
     file.write_bytes(text)
-    with pytest.raises(LeagueFileError, match="TOML"):
+    with pytest.raises(UsageError, match=r"league.toml.* is (not )?(text|TOML)"):
         read_league(file)
 
 

@@ -101,8 +101,7 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     parser = CommandParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
     command.configure(parser)
     try:
-        parse = parser.parse_intermixed_args if command.mixes_options else parser.parse_args
-        args = parse(arguments)
+        args = parser.parse_args(arguments)
         refuse_overwriting(args)
         return _run_command(command, args)
     except SystemExit as end:  # argparse has said what was wrong
@@ -136,12 +135,13 @@ def _describe_error(error: SeatwiseError, args: Namespace) -> str:
     """Return the message of an error. If no server answered, it names the address, and says what to do."""
     from seatwise.errors import UnavailableError
 
-    address = getattr(args, "address", "")
+    option = next((each for each in ("address", "server") if getattr(args, each, "")), "")
+    address = getattr(args, option, "")
     if not address or error.reason or not isinstance(error, UnavailableError):
         return str(error)
     return (
         f"no server answers at {address} ({error}). Is `seatwise serve` running there? "
-        "If it runs elsewhere, give its address with --address HOST:PORT"
+        f"If it runs elsewhere, give its address with --{option} HOST:PORT"
     )
 
 

@@ -7,14 +7,14 @@ import os
 import re
 import socket
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import PARSER, REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +38,6 @@ class Command:
     run: Callable[[Namespace], int]
     """Run the command, and return the exit code: 0 success, 1 failure, 2 wrong usage."""
 
-    mixes_options: bool = False
-    """Whether options may come between the other arguments, as in FILE --hint MATCH."""
-
     shows_answers: bool = False
     """Whether it shows what a server answers. Such a server may be newer, broken or hostile."""
 
@@ -55,18 +52,39 @@ def program_name() -> str:
 
 
 LAST_PORT = 65535
+COMMON_OPTIONS = ("address", "token", "json")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 """The letters behind a size in bytes."""
 
 
 class CommandParser(ArgumentParser):
-    """A parser that says what is wrong in one sentence, and where the options are. Its verbs have such parsers, too."""
+    """A parser that says what is wrong in one sentence, and where the options are. Its verbs have such parsers, too.
 
-    def format_help(self) -> str:
-        """Return the help, also in the line of usage with the command's own options before the common ones."""
+    Options may come between the other arguments, as in FILE --hint MATCH.
+    """
+
+    _is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the arguments. The parser of a verb refuses those that it does not know."""
+        if self._is_mixing or any(each.nargs in (PARSER, REMAINDER) for each in self._actions):
+            return super().parse_known_args(args, namespace)
+        self._order_options()
+        self._is_mixing = True
+        try:
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, []
+
+    def _order_options(self) -> None:
+        """Let help begin with the command's own options, before those that most commands have."""
         common = {id(each) for group in self._action_groups[2:] for each in group._group_actions}
-        self._actions.sort(key=lambda each: id(each) in common)
-        return super().format_help()
+        common |= {id(each) for each in self._actions if each.dest in COMMON_OPTIONS}
+        for actions in (self._actions, self._optionals._group_actions):
+            actions.sort(key=lambda each: id(each) in common)
 
     def error(self, message: str) -> NoReturn:
         """End with exit code 2."""
@@ -130,9 +148,11 @@ def refuse_overwriting(args: Namespace) -> None:
         for path in _paths_of_output(each) if isinstance(each, OutputFile) else ():
             written = _state_of_file(path)
             source = next(
-                (source for source, read in inputs if written and os.path.samestat(read, written)), None
+                (source for source, read in inputs if written and os.path.samestat(read, written)), ""
             )
-            if source is not None:
+            if written and os.path.realpath(path).endswith(".py"):  # a bot may import it
+                source = source or path
+            if source:
                 raise UsageError(
                     f"--{name.replace('_', '-')} {each}: it would overwrite a file that this command reads ({source}); "
                     "nothing was written. Name another file"
@@ -140,7 +160,8 @@ def refuse_overwriting(args: Namespace) -> None:
 
 
 def _states_of_input(text: str) -> Iterator[os.stat_result]:
-    for path in (0,) if text == "-" else (text, text.rpartition(":")[0]):
+    words = [text, *re.split(r"[\s=;|&'\"]+", text)]  # doctor may be given a command for a shell
+    for path in (0,) if text == "-" else [part for word in words for part in (word, word.rpartition(":")[0])]:
         if state := _state_of_file(path):
             yield state
 
@@ -207,7 +228,9 @@ def check_unit_arguments(arguments: Namespace) -> None:
 
 def parse_count_or_zero(text: str) -> int:
     """Return a number of things, or 0 for none."""
-    return 0 if _is_whole(text) and int(text) == 0 else parse_count(text)
+    if not _is_whole(text) or int(text) > 10**9:
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
 
 
 def parse_span(text: str) -> float:

@@ -105,6 +105,7 @@ def _check_http(args: Namespace) -> str:
 def _read_bearer(path: Path) -> str:
     """Return the bearer in that file, which is made if it is not there. Only its owner may read it."""
     from seatwise.errors import UsageError
+    from seatwise.text_files import read_text_file
 
     def open_private(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)
@@ -113,9 +114,9 @@ def _read_bearer(path: Path) -> str:
         if not path.exists():
             with open(path, "x", encoding="ascii", opener=open_private) as file:
                 file.write(secrets.token_urlsafe(32))
-        bearer = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--bearer-file {path}: {error}") from None
+        bearer = read_text_file(path).strip()
+    except OSError as error:
+        raise UsageError(f"--bearer-file {path}: {error.strerror}") from None
     if not bearer:
         raise UsageError(f"--bearer-file {path}: the file is empty; delete it, and a new bearer is made")
     return bearer

@@ -143,6 +143,4 @@ def _print_text(replay: MatchReplay, step: int | None) -> int:
     return 0
 
 
-COMMAND = Command(
-    "replay", "show a match step by step, in a terminal or as a page", configure, run, mixes_options=True
-)
+COMMAND = Command("replay", "show a match step by step, in a terminal or as a page", configure, run)

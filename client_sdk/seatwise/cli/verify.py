@@ -290,7 +290,7 @@ def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     from seatwise.errors import UsageError
-    from seatwise.replay.record_files import skip_mark
+    from seatwise.text_files import skip_mark
 
     if path == "-":
         skip_mark(sys.stdin.buffer, "standard input")
@@ -310,6 +310,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[bytes]:
     """Line by line; of one that is far too long only as much as shows it."""
     from seatwise.errors import UsageError
+    from seatwise.replay.record_files import end_as_here
     from seatwise_referee.verify import MOST_BYTES
 
     most = MOST_BYTES + 2
@@ -320,7 +321,7 @@ def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[b
                 read(len(rest))
                 rest = file.readline(most)
             read(len(rest))
-            yield line
+            yield end_as_here(line)
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from seatwise.errors import UsageError
 from seatwise.season.bundle import RECORDS, BadSeason, is_bundle, open_bundle
+from seatwise.text_files import skip_mark
 from seatwise_referee.verify import MOST_BYTES
 
 MOST_NAMED: Final = 10
 """The most matches that an error message names."""
-
-_COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
-"""The programs that unpack a file, by its first bytes."""
 
 _MATCH = re.compile(rb'"match":"(matches/[A-Za-z0-9-]{1,64})"')
 
@@ -97,18 +93,12 @@ def open_record_lines(path: str) -> Iterator[Iterator[bytes]]:
         ) from None
 
 
-def skip_mark(file: BinaryIO, name: str) -> None:
-    """Skip the byte order mark that some editors write. Raises `UsageError` for a compressed file, or text in UTF-16."""
-    head = file.peek(6)[:6] if isinstance(file, BufferedReader) else b""
-    if head.startswith(BOM_UTF8):
-        file.read(len(BOM_UTF8))
-    elif program := next((each for magic, each in _COMPRESSED.items() if head.startswith(magic)), None):
-        raise UsageError(f"{name} is compressed: unpack it first, with {program}")
-    elif head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise UsageError(f"{name} is text in UTF-16: save it as UTF-8")
-
-
 def read_record_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of an open file. A line that is longer than any record comes in parts, none of which is a record."""
     while line := file.readline(MOST_BYTES + 2):
-        yield line
+        yield end_as_here(line)
+
+
+def end_as_here(line: bytes) -> bytes:
+    """Return a line with the line end of records, also where another system has changed it."""
+    return line[:-2] + b"\n" if line.endswith(b"\r\n") else line

@@ -132,10 +132,10 @@ def _check_record(record: Object, settings: Object, result: Object) -> None:
             raise BadSeason(
                 f"{key} is {_shorten(record[key])}, and settings.json has {_shorten(settings[name])}"
             )
-    _check_result(result, _result_in(record))
+    _check_result(result, result_in(record))
 
 
-def _result_in(record: Mapping[str, Any]) -> Object:
+def result_in(record: Mapping[str, Any]) -> Object:
     """Return the result that a record holds."""
     return {
         "match": record["match"],

@@ -202,7 +202,7 @@ def _fetch_status(args: Namespace) -> str:
             explained = explain_failure(endpoint, security, from_rpc(error))
             if isinstance(explained, EncryptionError):
                 raise explained from error
-            return f"no answer from {args.address}: {error.code().name}"
+            return f"no answer from {args.address}: {explained}"
         return str(_Status.Name(answer.status))
 
 

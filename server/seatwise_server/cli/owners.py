@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from seatwise.cli import arguments
+from seatwise.errors import UsageError
+from seatwise.text_files import read_text_file
 from seatwise.v1 import access_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
@@ -102,9 +102,9 @@ def configure_owners(parser: ArgumentParser) -> None:
 
 def _read_id_token(name: str) -> str:
     try:
-        text = (sys.stdin.read() if name == "-" else Path(name).read_text()).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentTypeError(f"{name}: {error}") from None
+        text = read_text_file(name).strip()
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from None
     if not text.startswith("ey") or text.count(".") != PARTS_OF_ID_TOKEN - 1:
         raise ArgumentTypeError(
             f"{name} holds no ID token: three parts with dots between them, the first of which begins with ey"

@@ -11,7 +11,7 @@ from seatwise.errors import UsageError
 from seatwise.samples import SAMPLES
 from seatwise_server.league.settings import Entrant
 from seatwise_server.league.table_reader import LeagueFileError, TableReader
-from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name
+from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name, unify_owner
 
 FEWEST_ENTRANTS = 2
 GO_ON = "to go on without this entrant, add --without and its name"
@@ -26,6 +26,7 @@ def read_entrants(
     """
     tables = top.read_tables("entrants")
     names = [_read_name(table.copy_reader()) for table in tables] if without else []
+    without = [unify_owner(name) for name in without]
     if missing := [name for name in without if name not in names]:
         raise UsageError(f"--without: there is no entrant {missing[0]!r}; there are {', '.join(names)}")
     if without:
@@ -48,7 +49,7 @@ def _read_name(table: TableReader) -> str:
 
 
 def _read_entrant(table: TableReader, game: str, folder: Path) -> Entrant:
-    owner = table.read_text("owner", "", example='"anna"')
+    owner = _read_person(table, "owner", "")
     if table.has_key("registered"):
         entrant = _read_registered(table)
     else:
@@ -71,7 +72,15 @@ def _read_registered(table: TableReader) -> Entrant:
         raise table.make_error(
             "bot", "write either `bot`, which the runner starts, or `registered`, which others run"
         )
-    return Entrant(table.read_text("name", name), player)
+    return Entrant(_read_person(table, "name", name), player)
+
+
+def _read_person(table: TableReader, key: str, default: str) -> str:
+    """Read a name in any letters, in the one form in which the server has names, too."""
+    text = table.read_text(key, default, example='"anna"')
+    if text and not unify_owner(text):
+        raise table.make_error(key, "has nothing that can be seen")
+    return unify_owner(text)
 
 
 def _read_player(table: TableReader, name: str) -> str:

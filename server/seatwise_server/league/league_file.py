@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.local.table import local_time_control
+from seatwise.text_files import read_text_file
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
@@ -36,8 +37,8 @@ TESTED = 2
 
 
 def read_league(path: Path, without: Collection[str] = ()) -> League:
-    """Read the league in that file, as if it had none of the entrants `without`. Raises `LeagueFileError`."""
-    source = LeagueFileText(str(path), _read_text(path))
+    """Read the league in that file, as if it had none of the entrants `without`. Raises `UsageError`."""
+    source = LeagueFileText(str(path), read_text_file(path))
     try:
         values = tomllib.loads(source.text)
     except RecursionError:
@@ -47,15 +48,6 @@ def read_league(path: Path, without: Collection[str] = ()) -> League:
             f"{path}: this is not TOML: {error}; see docs/league.md for an example"
         ) from None
     return _read_settings(TableReader(source, "", values), path.parent, without)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise LeagueFileError(f"cannot read {path}: {error.strerror}; name a league file") from None
-    except UnicodeDecodeError:
-        raise LeagueFileError(f"{path}: this is not text in UTF-8, which TOML requires") from None
 
 
 def _read_settings(top: TableReader, folder: Path, without: Collection[str]) -> League:

@@ -133,7 +133,10 @@ def report_gifts(file: Path, deals: int, on_match: Callable[[], None]) -> tuple[
         UsageError: The file cannot be read, or a record of it cannot be judged.
     """
     with open_record_lines(str(file)) as lines:
-        return find_gifts(_judge_matches(lines, deals, on_match))
+        try:
+            return find_gifts(_judge_matches(lines, deals, on_match))
+        except UsageError as bad:
+            raise UsageError(f"{file}: {bad}") from None
 
 
 def count_records(file: Path) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seatwise.errors import UsageError
+from seatwise.season.checking import result_in
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import (
@@ -309,15 +310,29 @@ def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
             _add_line(season, line, len(settings["entrants"]))
             if line["kind"] == "result":
                 places[line["match"]] = number
+    except UsageError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
-        raise _make_line_error(folder, number, f"is no event of a season: {error!r:.200}") from None
-    if settings.get("tables") == LOCAL_TABLES:  # a server gives a record again
-        for match, place in places.items():
-            if match not in season.records:
-                raise _make_line_error(
-                    folder, place, f"is the result of {match}, and the line of its record is missing"
-                )
+        told = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise _make_line_error(folder, number, f"is no event of a season: {told!s:.200}") from None
+    for match, place in places.items():
+        if match in season.records:
+            if why := _find_contradiction(lines[place - 1], season.records[match]):
+                raise _make_line_error(folder, place, f"is the result of {match}, and {why}")
+        elif settings.get("tables") == LOCAL_TABLES:  # a server gives a record again
+            raise _make_line_error(
+                folder, place, f"is the result of {match}, and the line of its record is missing"
+            )
     return season
+
+
+def _find_contradiction(line: dict[str, Any], record: str) -> str:
+    try:
+        told = result_in(json.loads(record))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return "its record cannot be read"
+    other = next((key for key, value in told.items() if line.get(key, "") != value), "")
+    return other and f"its record has other {other}"
 
 
 def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) -> str:

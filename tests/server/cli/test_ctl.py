@@ -114,7 +114,7 @@ async def test_a_bot_is_deleted(ships):
 
 async def test_a_server_that_does_not_answer_is_not_ready():
     code, said = await health("127.0.0.1:1")
-    assert (code, said) == (1, "no answer from 127.0.0.1:1: UNAVAILABLE")
+    assert (code, said) == (1, "no answer from 127.0.0.1:1: cannot connect")
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from seatwise.child_process import kill_group, others_environment
 from seatwise.hosting import GameFault, HostedGame
@@ -193,7 +193,7 @@ class _LoadedGames:
         game = games.get(facts.name)
         if game is None or not _is_described(game, facts):
             raise GameFault(f"{facts.name}: its package describes it otherwise than before; start again")
-        return game
+        return cast("HostedGame[Any]", _PrintsApart(game))
 
     def import_package(self, package: _Package) -> None:
         """Import a package, if it is not imported yet. A failed import is not tried again."""
@@ -210,11 +210,28 @@ class _LoadedGames:
         if package.point.name in os.environ.get(UNLOADED_VARIABLE, "").splitlines():
             raise GameFault(f"{package.entry}: its package has stopped a process that imported it")
         games: dict[str, HostedGame[Any]] = {}
-        for found in read_entry(package.point):
-            with suppress(GameFault):
-                game = complete_kit(found).game
-                games.setdefault(game.name, game)
+        with redirect_stdout(sys.stderr):
+            for found in read_entry(package.point):
+                with suppress(GameFault):
+                    game = complete_kit(found).game
+                    games.setdefault(game.name, game)
         return games
+
+
+class _PrintsApart:
+    """A game whose methods print to standard error: standard output has the answers of a command, or the log of a server."""
+
+    def __init__(self, game: HostedGame[Any]) -> None:
+        self._game = game
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._game, name)
+        return partial(_print_apart, found) if callable(found) else found
+
+
+def _print_apart(method: Callable[..., Any], *arguments: Any) -> Any:
+    with redirect_stdout(sys.stderr):
+        return method(*arguments)
 
 
 LOADED_GAMES: Final = _LoadedGames()

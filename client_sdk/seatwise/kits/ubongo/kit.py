@@ -9,6 +9,7 @@ from seatwise.errors import BadAnswerError, UsageError
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, RaceMethod, shorten
 from seatwise.kits.ubongo.text import describe_move, describe_view, draw_end
 from seatwise.race_steps import Thought
+from seatwise.text_files import read_text_file
 from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.registry import GAMES, use_decks
 from seatwise_referee.games.ubongo import (
@@ -43,14 +44,9 @@ def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
 
 def _load_deck(file: str) -> Deck:
     try:
-        with open(file, encoding="utf-8-sig") as text:
-            return parse_deck(text.read(MAX_CHARACTERS + 1))
+        return parse_deck(read_text_file(file, MAX_CHARACTERS + 1))
     except BadDeck as bad:
         raise UsageError(f"{file}: {bad}") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}; name a deck file") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not a text file, so it is not a deck file") from None
 
 
 Step: TypeAlias = Lay | OfferEnd | Call | Thought
