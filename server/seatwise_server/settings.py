@@ -505,6 +505,8 @@ def options_of(settings: Mapping[str, Setting]) -> ServeOptions:
                 f"{settings['redis_url'].source} and {settings['redis_file'].source} both name a Redis"
             )
         options["redis_url"] = read_text_file(path).strip()
+        if not options["redis_url"]:
+            raise UsageError(f"{path}: it holds no URL of Redis")
     return ServeOptions(**options)
 
 

@@ -322,7 +322,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["--help", "play ugo greedy random --json", "play ugo greedy random --records out"]
+    "line", ["--help", "config show", "play ugo greedy random --json", "play ugo greedy random --records out"]
 )
 def test_a_full_disk_is_one_message(folder: Path, line: str) -> None:
     """The table's, the help's or the records', whichever is on it."""
@@ -332,7 +332,7 @@ def test_a_full_disk_is_one_message(folder: Path, line: str) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=folder)
     assert done.returncode == 1
     assert done.stderr.startswith("seatwise")
-    assert done.stderr.endswith("No space left on device\n")
+    assert done.stderr.endswith(f"{'standard output' if where else 'out'}: No space left on device\n")
     assert len(done.stderr.splitlines()) == 1
 
 

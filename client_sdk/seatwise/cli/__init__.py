@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from errno import ENOSPC
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = FAILED
     except OSError as error:  # a disk that is full, a folder that is gone
         command = "".join(f" {first}" for first in arguments[:1] if first in COMMAND_HELP)
-        where = f"{error.filename}: " if error.filename else ""
+        file = error.filename or ("standard output" if error.errno == ENOSPC else "")
+        where = f"{file}: " if file else ""
         code = _print_error(f"seatwise{command}: {where}{error.strerror or error}", FAILED)
     return _flush_output(code)
 

@@ -105,6 +105,9 @@ def test_a_password_comes_from_files_only(tmp_path: Path, monkeypatch: pytest.Mo
         config_of("--redis-file", str(secret))
     monkeypatch.delenv("SEATWISE_REDIS")
     assert config_of("--redis-file", str(secret)).redis_url == url
+    secret.write_text("\n")  # as from a secret that is not there
+    with pytest.raises(UsageError, match="it holds no URL of Redis"):
+        config_of("--redis-file", str(secret))
     assert hide_passwords(url) == "redis+sentinel://me:***@a,b/service?sentinel_password=***"
 
 
