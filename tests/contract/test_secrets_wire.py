@@ -48,7 +48,8 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.SeatClosed": "match seat",
     "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options ws_address",
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
-    "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results",
+    "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results "
+    "follows season close_time",
     "seatwise.v1.Ladder.OptionsEntry": "key value",
     "seatwise.v1.League": "name settings game bots create_time results",  # settings as published
     "seatwise.v1.LeagueStanding": "place bot matches points score wins forfeits resigned byes",

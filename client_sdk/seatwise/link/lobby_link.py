@@ -42,6 +42,8 @@ WHAT_TO_DO = {
     TakenOff.CAUSE_FORFEITS: "Look at what it did there: `seatwise match show MATCH`, with the bot's own token. Fix the bot. "
     "From the time that is named above, if one is, `seatwise ladder reinstate {ladder} {bot}` readmits it with its own token; the operator can do it at any "
     "time. A new version (--version) is a new player. Until then the bot stays, and waits in its other queues.",
+    TakenOff.CAUSE_LADDER_CLOSED: "No match is played on it any more. Ask the operator for the ladder of the next season. The bot stays, and "
+    "waits in its other queues.",
     TakenOff.CAUSE_OWNER_QUOTA: "This is a quota of all bots of its owner together: see `seatwise ctl owner show OWNER`. The bot stays, "
     "and waits in its queues again when the quota allows another match. The operator can raise it.",
 }

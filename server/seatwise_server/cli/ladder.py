@@ -1,4 +1,4 @@
-"""`seatwise ladder`: creates ladders, and shows their standings."""
+"""`seatwise ladder`: creates, shows, checks, exports and closes ladders."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,7 +32,7 @@ from seatwise_server.cli.asking import Call
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.ladder.bot_form import rate_log
-from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS
+from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS, strengths_by_bot
 
 PAGE_SIZE = 1000
 
@@ -76,6 +77,8 @@ def configure(parser: ArgumentParser) -> None:
         _show_checks,
     )
     asking.add_span(checks, "results that came")
+    close = "close a ladder: its results are final, and its table stays (scope operate)"
+    _add_verb(verbs, "close", close, _close_ladder, as_admin=True)
     back = _add_verb(
         verbs,
         "reinstate",
@@ -117,6 +120,10 @@ def _configure_create(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
     parser.add_argument("--owners-together", action="store_true", help="let bots of one owner meet")
+    parser.add_argument(
+        "--follows", type=arguments.name_parser("ladders"), metavar="LADDER",
+        help="begin the next season of this ladder, with all its settings",
+    )  # fmt: skip
 
 
 def _configure_export(parser: ArgumentParser) -> None:
@@ -136,7 +143,28 @@ def run(args: Namespace) -> int:
 
 
 def _create_ladder(ask: Call, args: Namespace) -> int:
-    ladder = ladder_pb2.Ladder(
+    ladder = _next_season(ask, args) if args.follows else _wanted_ladder(args)
+    made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
+    if args.json:
+        print(json.dumps(asking.to_dict(made)))
+    else:
+        _show_ladders([made])
+        game = made.game.removeprefix("games/")
+        print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {game} --queue {made.name}")
+    return 0
+
+
+def _next_season(ask: Call, args: Namespace) -> ladder_pb2.Ladder:
+    others = (args.option, args.free_ms, args.bank_ms, args.owners_together)
+    if any(others) or (args.game, args.seats) != (DEFAULT_GAME, 4):
+        raise UsageError(f"--follows takes all settings from {args.follows}; leave the others out")
+    ladder: ladder_pb2.Ladder = ask("GetLadder", pb.GetLadderRequest(name=args.follows)).ladder
+    ladder.name, ladder.follows = args.ladder, args.follows
+    return ladder
+
+
+def _wanted_ladder(args: Namespace) -> ladder_pb2.Ladder:
+    return ladder_pb2.Ladder(
         name=args.ladder,
         game=f"games/{args.game}",
         seats=args.seats,
@@ -147,12 +175,15 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
         ),
         owners_together=args.owners_together,
     )
-    made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
+
+
+def _close_ladder(ask: Call, args: Namespace) -> int:
+    closed = ask("CloseLadder", pb.CloseLadderRequest(name=args.ladder)).ladder
     if args.json:
-        print(json.dumps(asking.to_dict(made)))
+        print(json.dumps(asking.to_dict(closed)))
     else:
-        _show_ladders([made])
-        print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {args.game} --queue {made.name}")
+        _show_ladders([closed])
+        print(f"Its final table follows within seconds: seatwise ladder show {args.ladder} --recompute")
     return 0
 
 
@@ -178,10 +209,16 @@ def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
             " ".join(f"{pace} {ms}" for pace, ms in sorted(each.time_control.free_ms.items())),
             str(each.results),
             table.format_time(each.create_time),
+            str(each.season),
+            table.format_time(each.close_time),
         ]
         for each in ladders
     ]
-    table.show_table("Ladders", ("ladder", "game", "seats", "options", "free ms", "results", "created"), rows)
+    table.show_table(
+        "Ladders",
+        ("ladder", "game", "seats", "options", "free ms", "results", "created", "season", "closed"),
+        rows,
+    )
 
 
 def _show_standings(ask: Call, args: Namespace) -> int:
@@ -222,6 +259,31 @@ def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.S
         print(f"The table does not follow from its {len(results)} results; the first difference is {wrong}")
         return 1
     print(f"Recomputed from {len(results)} results: every rating is the same to the last digit.")
+    return _compare_final_table(ask, name, standings, results)
+
+
+def _compare_final_table(
+    ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], results: Sequence[LoggedResult]
+) -> int:
+    """Compute the strengths of a closed ladder, and return 1 if the table is not final, or has any other line or order."""
+    ladder = ask("GetLadder", pb.GetLadderRequest(name=name)).ladder
+    if not ladder.HasField("close_time"):
+        return 0
+    if len(results) != ladder.results:
+        print(f"{name} is closed with {ladder.results} results; its final table is not computed yet")
+        return 1
+    told = [
+        (each.bot, [each.strength, each.low, each.high, each.provisional, [*each.not_distinguishable_from]])
+        for each in standings
+    ]
+    found = list(strengths_by_bot(results).items())
+    if found != told[: len(found)]:
+        wrong = next(one[0] for one, other in zip_longest(told, found, fillvalue=("",)) if one != other)
+        print(f"The final table does not follow from its results; the first difference is {wrong}")
+        return 1
+    print(
+        "The ladder is closed, and this is its final table: every strength and every place is the same, too."
+    )
     return 0
 
 

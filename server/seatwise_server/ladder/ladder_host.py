@@ -43,6 +43,8 @@ class HostedLadder:
     """The revision of the state in the published table."""
     publish_at: float = 0.0
     """The time of the event loop before which the table is not computed again."""
+    is_closed: bool = False
+    """Whether its results are final, and no bots are paired."""
     next_point_at: float = 0.0
     """No point is added to the history before this time of the event loop."""
     open_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -115,10 +117,22 @@ class LadderHost:
         if hosted is None:
             self._start_opening(name)
             return
+        await self._note_closing(hosted)
         await hosted.state.catch_up()
         hosted.forget_ended_tables(asyncio.get_running_loop().time())
         await self._publish_off_reasons(hosted)
         self._start_publishing(hosted)
+
+    async def _note_closing(self, hosted: HostedLadder) -> None:
+        """Apply no further results of a ladder that was closed, and take its bots off the queue."""
+        name = hosted.ladder.name
+        meta = await self._store.ladders.find(name)
+        if meta is None or meta.final_results is None:
+            return
+        hosted.is_closed = True
+        hosted.state.end_after(meta.final_results)
+        for waiting in await self._store.queues.list_entries(name):
+            await self._store.queues.leave_queue(name, waiting.name)
 
     def _start_opening(self, name: str) -> None:
         """Open the ladder in a task, because reading a long log takes longer than a lease lasts."""
@@ -132,6 +146,7 @@ class LadderHost:
             meta = await self._store.ladders.find(name)
             if meta:
                 hosted = HostedLadder(Ladder.from_bytes(meta.settings), LadderState(self._store, name))
+                await self._note_closing(hosted)
                 await hosted.state.catch_up()
                 self.hosted[name] = hosted
                 log.info("ladder_lease_taken", ladder=name, results=hosted.state.seq)

@@ -28,6 +28,10 @@ class Ladder:
     time_control: TimeControl
     owners_together: bool = False
     """Whether two bots of one owner may sit at the same table."""
+    season: int = 1
+    """From 1."""
+    follows: str = ""
+    """The ladder of the season before; empty if there is none."""
 
     @property
     def pairing_rules(self) -> PairingRules:
@@ -36,6 +40,7 @@ class Ladder:
 
     def to_bytes(self) -> bytes:
         """Return the settings as canonical JSON for the store. Equal ladders give equal bytes."""
+        season: dict[str, Any] = {"season": self.season, "follows": self.follows} if self.follows else {}
         return canonical_json(
             {
                 "name": self.name,
@@ -44,6 +49,7 @@ class Ladder:
                 "options": dict(self.options.items()),
                 "time_control": self.time_control.to_json(),
                 "owners_together": self.owners_together,
+                **season,
             }
         )
 

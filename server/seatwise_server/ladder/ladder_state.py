@@ -27,6 +27,7 @@ class LadderState:
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self.name = name
+        self._last_seq: int | None = None
         self.revision = 0
         """A number that rises with every change."""
         self._reading = asyncio.Lock()
@@ -46,6 +47,12 @@ class LadderState:
         """Events that were read but not applied: some results before them have not been read."""
         self._last_event = "0-0"
 
+    def end_after(self, last_seq: int) -> None:
+        """Apply no results after this one, because the ladder is closed."""
+        self._last_seq = last_seq
+        if self.seq > last_seq:
+            self._reset_state()
+
     async def catch_up(self) -> None:
         """Read and apply all new results and events. Raises `StoreUnavailable`."""
         async with self._reading:  # both the pairing task and the publishing task call it
@@ -61,7 +68,10 @@ class LadderState:
             # a failover of Redis has lost results
             log.warning("ladder_results_lost", ladder=self.name, known=self.seq)
             self._reset_state()
-        results = await self._store.results.read_results(self.name, self.seq, RESULTS_PER_READ)
+        count = (
+            RESULTS_PER_READ if self._last_seq is None else min(RESULTS_PER_READ, self._last_seq - self.seq)
+        )
+        results = await self._store.results.read_results(self.name, self.seq, count) if count else []
         events = await self._store.ladders.read_events(self.name, self._last_event)
         if events:
             self._events.extend(events)

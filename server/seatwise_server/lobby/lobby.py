@@ -94,6 +94,8 @@ class Lobby:
                     f"there is no queue {queue[:80]!r}; the queues are {known}, and ladders such as ladders/main",
                     queue=queue[:80],
                 )
+        if closed := await self._store.ladders.closed_among(_ladders_in(queues)):
+            raise Refusal("NOT_FOUND", f"{closed[0]} is closed; its final table stays", queue=closed[0])
         return queues
 
     async def _is_known(self, queue: str) -> bool:
@@ -241,10 +243,15 @@ class Lobby:
     async def _tell_off_queues(self, attendance: AttendanceStream, room: Mapping[str, QueueRoom]) -> None:
         """Tell the bot which of its ladders and queues it is off. A bot that is off the queues has no room in them."""
         off: list[pb.TakenOff] = []
-        if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
+        if named := _ladders_in(attendance.queues):
+            closed = await self._store.ladders.closed_among(named)
+            off += [_off_closed_ladder(name) for name in closed]
             ladders = await self._store.ladders.ladders_off(attendance.bot)
-            named = {name: why for name, why in ladders.items() if name in attendance.queues}
-            off += [_off_ladder(name, each) for name, each in named.items()]
+            off += [
+                _off_ladder(name, why)
+                for name, why in ladders.items()
+                if name in named and name not in closed
+            ]
         barred = [queue for queue, found in room.items() if found.is_off]
         if barred and (found_off := await self._store.no_shows.read_off_queues(attendance.bot)):
             off += [_off_queue(queue, found_off) for queue in barred]
@@ -404,6 +411,16 @@ def check_limit(max_matches: int) -> int:
     if not 0 <= max_matches <= MOST_MATCHES:
         raise bad_argument("max_matches", f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}")
     return max_matches
+
+
+def _ladders_in(queues: Iterable[str]) -> list[str]:
+    return [queue for queue in queues if queue.startswith(LADDER_PREFIX)]
+
+
+def _off_closed_ladder(ladder: str) -> pb.TakenOff:
+    """Return the message for a ladder that is closed."""
+    reason = "the ladder is closed; its final table stays"
+    return pb.TakenOff(queue=ladder, reason=reason, cause=pb.TakenOff.CAUSE_LADDER_CLOSED)
 
 
 def _off_ladder(ladder: str, off: LadderExclusion) -> pb.TakenOff:

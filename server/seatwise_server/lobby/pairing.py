@@ -267,7 +267,8 @@ class LadderPairing:
             return
         busy_s = 0.0
         for hosted in list(self._ladder_host.hosted.values()):
-            busy_s += await self._pair_ladder(hosted, awaited)
+            if not hosted.is_closed:
+                busy_s += await self._pair_ladder(hosted, awaited)
         self._rests_until = loop_time() + SHARE * busy_s
 
     async def take_up_unfinished(self) -> None:

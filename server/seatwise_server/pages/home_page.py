@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from seatwise.kits import KITS
 from seatwise.rules import read_rules
-from seatwise.v1 import match_pb2
+from seatwise.v1 import ladder_pb2, match_pb2
 from seatwise_server.pages.page_responses import PageCalls, address_of, is_private_connection, render_page
 from seatwise_server.pages.static_files import Downloads
 from seatwise_server.refusal import Refusal
@@ -18,6 +18,8 @@ from seatwise_server.services.guest_seats import guest_games
 LIVE_MATCHES = 12
 FINISHED_MATCHES = 8
 SHOWN_LADDERS = 6
+LISTED_LADDERS = 50
+"""The ladders that are looked at, closed ones and others, in the order of their names."""
 SHOWN_LEAGUES = 20
 LEADERS = 3
 
@@ -33,6 +35,8 @@ class HomePage:
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
         """Return the page."""
         live = await self._list_matches(match_pb2.Match.STATE_RUNNING, LIVE_MATCHES)
+        ladders = (await self._calls.call("LadderService/ListLadders", page_size=LISTED_LADDERS)).ladders
+        running = [ladder for ladder in ladders if not ladder.HasField("close_time")]
         return render_page(
             "home.html.j2",
             games=[name for name in KITS if read_rules(name)],
@@ -40,7 +44,8 @@ class HomePage:
             live=live.matches,
             more_live=bool(live.next_page_token),
             finished=(await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches,
-            ladders=await self._list_ladders(),
+            ladders=[await self._with_leaders(ladder) for ladder in running[:SHOWN_LADDERS]],
+            archive=[ladder for ladder in ladders if ladder.HasField("close_time")],
             leagues=(await self._calls.call("LeagueService/ListLeagues", page_size=SHOWN_LEAGUES)).leagues,
             address=address_of(request),
             downloads=self._downloads,
@@ -50,13 +55,9 @@ class HomePage:
     async def _list_matches(self, state: int, size: int) -> Any:
         return await self._calls.call("MatchService/ListMatches", state=state, page_size=size)
 
-    async def _list_ladders(self) -> list[dict[str, Any]]:
-        found = await self._calls.call("LadderService/ListLadders", page_size=SHOWN_LADDERS)
-        return [{"ladder": ladder, "leaders": await self._leaders(ladder.name)} for ladder in found.ladders]
-
-    async def _leaders(self, ladder: str) -> Any:
-        table = await self._calls.call("LadderService/ListStandings", ladder=ladder, page_size=LEADERS)
-        return table.standings
+    async def _with_leaders(self, ladder: ladder_pb2.Ladder) -> dict[str, Any]:
+        table = await self._calls.call("LadderService/ListStandings", ladder=ladder.name, page_size=LEADERS)
+        return {"ladder": ladder, "leaders": table.standings}
 
 
 # The page with the rules of a game.

@@ -43,7 +43,9 @@ class LadderPage:
             results=table.results,
             update_time=table.update_time if table.HasField("update_time") else None,
             standings=table.standings,
-            verdict=ladder_verdict(table.standings) if table.standings and not page else "",
+            verdict=ladder_verdict(table.standings, is_over=ladder.HasField("close_time"))
+            if table.standings and not page
+            else "",
             whiskers=draw_strengths(table.standings) if table.standings else "",
             next_url=f"/{name}?{urlencode({'page': token})}" if token else "",
             history=await self._draw_history(name, [line.bot for line in table.standings[:CURVES]]),
@@ -67,15 +69,17 @@ class LadderPage:
         return draw_curves("Strength by number of results", lines, "strength", "results")
 
 
-def ladder_verdict(standings: Sequence[ladder_pb2.Standing]) -> str:
+def ladder_verdict(standings: Sequence[ladder_pb2.Standing], *, is_over: bool = False) -> str:
     """Return in one sentence what the table says, and how sure it is."""
     first = standings[0]
     others = [bot_label(name) for name in first.not_distinguishable_from]
     if first.provisional:
-        return f"{bot_label(first.bot)} leads so far, but has played too few matches for a judgement."
+        verb = "is first" if is_over else "leads so far"
+        return f"{bot_label(first.bot)} {verb}, but has played too few matches for a judgement."
+    verb = "wins" if is_over else "leads"
     if others:
-        return f"{bot_label(first.bot)} leads, but the results do not yet tell it apart from {_join(others)}."
-    return f"{bot_label(first.bot)} leads, and the results tell it apart from all others near it."
+        return f"{bot_label(first.bot)} {verb}, but the results do not{' yet' * (not is_over)} tell it apart from {_join(others)}."
+    return f"{bot_label(first.bot)} {verb}, and the results tell it apart from all others near it."
 
 
 def _join(names: Sequence[str]) -> str:

@@ -1,10 +1,10 @@
-"""LadderService: creates and shows ladders, and reinstates bots that were taken off a ladder."""
+"""LadderService: creates, shows and closes ladders, and reinstates bots that were taken off a ladder."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from cachetools import LRUCache
@@ -101,9 +101,18 @@ class LadderService:
         self._tables = LadderTables(store)
 
     async def create_ladder(self, caller: Caller, request: pb.CreateLadderRequest) -> pb.CreateLadderResponse:
-        wanted = _parse_ladder(request.ladder).to_bytes()
+        ladder = _parse_ladder(request.ladder)
+        if ladder.follows:
+            before = Ladder.from_bytes((await self._get_meta(ladder.follows)).settings)
+            ladder = replace(ladder, season=before.season + 1)
+        wanted = ladder.to_bytes()
         await _NAMES.create_resource(request.ladder.name, wanted, self._store.ladders.create)
         return pb.CreateLadderResponse(ladder=await self._get_message(request.ladder.name))
+
+    async def close_ladder(self, caller: Caller, request: pb.CloseLadderRequest) -> pb.CloseLadderResponse:
+        await self._get_meta(request.name)
+        await self._store.ladders.close_ladder(request.name)
+        return pb.CloseLadderResponse(ladder=await self._get_message(request.name))
 
     async def get_ladder(self, caller: Caller, request: pb.GetLadderRequest) -> pb.GetLadderResponse:
         return pb.GetLadderResponse(ladder=await self._get_message(request.name))
@@ -158,9 +167,9 @@ class LadderService:
         self, caller: Caller, request: pb.ListLadderResultsRequest
     ) -> pb.ListLadderResultsResponse:
         """See ladder_service.proto. A page token is the position of the last result shown."""
-        await self._get_meta(request.ladder)
+        meta = await self._get_meta(request.ladder)
         size = page_size(request.page_size)
-        found = await self._read_results(request, size + 1)
+        found = await self._read_results(request, size + 1, meta.final_results)
         return pb.ListLadderResultsResponse(
             results=map(_result_message, found[:size]),
             next_page_token=str(found[size - 1].seq) if len(found) > size else "",
@@ -191,12 +200,15 @@ class LadderService:
         if not off.back_ms or await now_ms(self._store.client) < off.back_ms:
             raise Refusal("NOT_ALLOWED", f"not yet: {request.bot} {off.reason}")
 
-    async def _read_results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[LoggedResult]:
-        log = self._store.results
+    async def _read_results(
+        self, request: pb.ListLadderResultsRequest, count: int, final: int | None
+    ) -> Sequence[LoggedResult]:
+        log, last = self._store.results, _END_OF_LOG if final is None else final
         if request.newest_first:
             before = parse_position(request.page_token, _END_OF_LOG)
-            return await log.read_back(request.ladder, before, count)
-        return await log.read_results(request.ladder, parse_position(request.page_token), count)
+            return await log.read_back(request.ladder, min(before, last + 1), count)
+        found = await log.read_results(request.ladder, parse_position(request.page_token), count)
+        return [result for result in found if result.seq <= last]
 
     async def _get_meta(self, name: str) -> CompetitionMeta:
         return await _NAMES.find_resource(name, self._store.ladders.find)
@@ -212,7 +224,12 @@ class LadderService:
             time_control=encode_time_control(ladder.time_control),
             owners_together=ladder.owners_together,
             create_time=timestamp(meta.create_us),
-            results=await self._store.results.count_results(name),
+            results=await self._store.results.count_results(name)
+            if meta.final_results is None
+            else meta.final_results,
+            season=ladder.season,
+            follows=ladder.follows,
+            close_time=optional_timestamp(meta.close_ms),
         )
 
 
@@ -238,6 +255,7 @@ def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
             options=parse_options(game, wanted.options),
             time_control=parse_time_control(game, wanted.time_control),
             owners_together=wanted.owners_together,
+            follows=wanted.follows,
         )
 
 

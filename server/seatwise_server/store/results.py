@@ -87,6 +87,10 @@ class CompetitionMeta:
     settings: bytes
     create_us: int
     """The time of creation, in microseconds of Redis's clock."""
+    close_ms: int | None = None
+    """When it was closed, in milliseconds of Redis's clock; None while it is open."""
+    final_results: int | None = None
+    """The number of results that count, once it is closed. The log may have more."""
 
 
 class Competitions(StorePart):
@@ -106,9 +110,12 @@ class Competitions(StorePart):
 
     async def find(self, name: str) -> CompetitionMeta | None:
         """Return the ladder or league; None if there is none."""
-        fields = ("settings", "create_us")
-        settings, create_us = await self._call("HMGET", self._settings_key(name), *fields)
-        return None if settings is None else CompetitionMeta(name, settings, int(create_us))
+        fields = ("settings", "create_us", "close_ms", "final_results")
+        settings, *numbers = await self._call("HMGET", self._settings_key(name), *fields)
+        if settings is None:
+            return None
+        create_us, *ends = (None if each is None else int(each) for each in numbers)
+        return CompetitionMeta(name, settings, create_us or 0, *ends)
 
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
         """Return those after that name, in the order of their names."""
@@ -169,6 +176,16 @@ class Ladders(Competitions):
 
     def _settings_key(self, name: str) -> str:
         return keys.ladder_settings(name)
+
+    async def close_ladder(self, name: str) -> None:
+        """Close the ladder: the results in its log now are final, and no others count. Repeatable."""
+        await self._run("ladder_close", [keys.ladder_settings(name), keys.results_places(name)])
+
+    async def closed_among(self, names: Sequence[str]) -> list[str]:
+        """Return those of these ladders that are closed."""
+        asked = [("HEXISTS", keys.ladder_settings(name), "close_ms") for name in names]
+        found = await self._call_many(asked) if asked else []
+        return [name for name, is_closed in zip(names, found, strict=True) if is_closed]
 
     async def all_names(self) -> list[str]:
         """Return the names of all ladders, in order."""

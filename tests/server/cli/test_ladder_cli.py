@@ -21,6 +21,8 @@ from seatwise_referee.ending import Ending
 from seatwise_referee.verify import verify_lines
 from seatwise_server.cli.ladder import format_ranges
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.store.keys import ladder_settings
+from seatwise_server.store.redis.client import call
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -154,6 +156,36 @@ async def test_the_checks_of_a_ladder_name_a_pair_that_helps_each_other(module_h
         "bots/b0/versions/1",
         "bots/b1/versions/1",
     )
+
+
+async def test_the_final_table_of_a_closed_ladder_is_computed_again(module_house: House) -> None:
+    rung, token = await played_with_a_friend(module_house, "ladders/over"), module_house.admin.token
+    code, out, _ = await ladder(module_house, "close", "over", token=token)
+    assert (code, "final table" in out) == (0, True)
+    await rung.standings(240)
+    code, out, complained = await ladder(module_house, "show", "over", "--recompute")
+    assert (code, "its final table: every strength and every place" in out) == (0, True), out + complained
+    store = module_house.server.store
+    for field in ("strength", "provisional"):  # nothing but the table itself can be wrong
+        shown = await store.ladders.read_table(rung.name)
+        assert shown
+        table = json.loads(shown.table)
+        table[1][field] = table[1][field] + 1e-9 if field == "strength" else not table[1][field]
+        wrong = {"table": json.dumps(table), "table_number": shown.number + 1}
+        for key, value in wrong.items():
+            await call(store.client, "HSET", ladder_settings(rung.name), key, value)
+        code, out, _ = await ladder(module_house, "show", "over", "--recompute")
+        assert (code, f"first difference is {table[1]['bot']}" in out) == (1, True)
+    code, out, complained = await ladder(module_house, "create", "over-2", "--follows", "over", token=token)
+    assert code == 0, complained
+    [made] = [
+        each for each in await lines(module_house, "list", "--json") if each["name"] == "ladders/over-2"
+    ]
+    assert (made["season"], made["options"], made["seats"]) == (2, {"rounds": "1"}, 2)
+    code, _, complained = await ladder(
+        module_house, "create", "x", "--follows", "over", "--seats", "3", token=token
+    )
+    assert (code, "leave the others out" in complained) == (2, True)
 
 
 async def test_the_last_results_are_shown_and_those_of_one_bot(played: Rung) -> None:

@@ -423,6 +423,20 @@ async def test_an_operator_logs_in_and_out(http_house: House) -> None:
         assert "Referees" not in check_page(await http.get("/operators", cookie=value)).text
 
 
+async def test_the_page_of_a_closed_ladder_says_so(http_house: House) -> None:
+    rung = await played_with_a_friend(http_house, "ladders/old")
+    await rung.standings(240)
+    await http_house.server.store.ladders.close_ladder(rung.name)
+    await Rung(http_house, "ladders/young").create(2, follows=rung.name)
+    async with http_house.http() as http:
+        text = check_page(await http.get("/ladders/old")).text
+        assert all(each in text for each in ("Season 1", "The season is over", "This table is final", "b0 "))
+        assert "b0 leads" not in text
+        assert "Season 2, after old" in check_page(await http.get("/ladders/young")).text
+        home = check_page(await http.get("/")).text
+        assert home.index("Archive") < home.index("old: season 1")
+
+
 async def test_only_operators_see_the_checks_of_a_ladder(http_house: House) -> None:
     await played_with_a_friend(http_house, "ladders/friends")
     async with http_house.http() as http:

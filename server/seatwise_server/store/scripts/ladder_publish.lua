@@ -1,8 +1,10 @@
 #!lua
--- Publishes a table, unless a newer one is published. KEYS: ladder. ARGV: results in it, table.
--- Answers 1, or 0 if it is older.
+-- Publishes a table, unless a newer one is published, or the ladder is closed and this is not its final table. KEYS: ladder. ARGV: results in it, table.
+-- Answers 1, or 0 if it does not.
 local shown = redis.call('HGET', KEYS[1], 'table_results')
 if shown and tonumber(shown) > tonumber(ARGV[1]) then return 0 end
+local final = redis.call('HGET', KEYS[1], 'final_results')
+if final and (shown == final or ARGV[1] ~= final) then return 0 end
 local time = redis.call('TIME')
 local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('HSET', KEYS[1], 'table_results', ARGV[1], 'table', ARGV[2], 'table_ms', now)
