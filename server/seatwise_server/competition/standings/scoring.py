@@ -15,7 +15,7 @@ from seatwise_server.competition.numeric.linalg import add_up
 BYE_SCORE: Final = 1.0
 """The score of a bye, the same as that of a win. A bye gives no points: means of points are over matches alone."""
 WALK_OVER_SCORE: Final = 0.0
-"""The score of a bot that loses by walk-over. Its opponents get nothing, so their means stay as they are."""
+"""The score of a bot that loses by walk-over. Its opponents get what the season expects of them."""
 
 
 @dataclass(frozen=True, slots=True)
