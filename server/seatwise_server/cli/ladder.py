@@ -417,8 +417,8 @@ LEGEND = """\
 rating: openskill's rating, which decides the pairing. strength: a fit to all results at once,
 on Elo's scale (100 more means ahead in 64 of 100 matches), with an interval that holds the
 truth in 95 of 100 cases, however often you look. ? marks a provisional one, whose interval is
-wide. The table is ordered by strength, and by the lower end of the interval while it is
-provisional. like: the places of neighbours that the results do not distinguish
+wide. The table is ordered by strength; after few matches a bot stands lower, by what its
+interval is too wide. like: the places of neighbours that the results do not distinguish
 from the bot. At the end of a line: the kind of the bot, as its author or an operator says."""
 
 

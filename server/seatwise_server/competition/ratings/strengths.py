@@ -54,11 +54,11 @@ class Strength:
     matches: int
     provisional: bool
     """Whether its interval is wide, or no matches link its group to the largest one."""
+    table_value: float
+    """The value that orders a table: the strength, less what the half interval for one look has beyond `PROVISIONAL_HALF_WIDTH`.
 
-    @property
-    def table_value(self) -> float:
-        """The value that orders a table: the strength, or the lower end of the interval while the bot is provisional."""
-        return self.low if self.provisional else self.value
+    Of a group that no matches link to the largest one, it is the lower end of that interval.
+    """
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,13 @@ def _build_strengths(
             low=ELO_SCALE * (values[n] - halves[n]),
             high=ELO_SCALE * (values[n] + halves[n]),
             matches=seen.matches[n],
-            provisional=ELO_SCALE * halves[n] > PROVISIONAL_HALF_WIDTH or groups.count(groups[n]) < largest,
+            provisional=ELO_SCALE * halves[n] > PROVISIONAL_HALF_WIDTH or is_apart,
+            table_value=ELO_SCALE * (values[n] - halves[n])
+            if is_apart
+            else ELO_SCALE * values[n] - max(0.0, ELO_SCALE * halves[n] - PROVISIONAL_HALF_WIDTH),
         )
         for n, bot in enumerate(seen.bots)
+        for is_apart in (groups.count(groups[n]) < largest,)
     ]
     return tuple(sorted(strengths, key=lambda strength: (-strength.value, strength.bot)))
 
