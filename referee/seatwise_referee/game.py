@@ -110,65 +110,54 @@ class Game(Protocol[StateT, MoveT, ViewT]):
     @property
     def name(self) -> str:
         """The name in URLs and records, for example "ugo"."""
-        ...
 
     @property
     def rules_version(self) -> str:
         """The version of the rules, as every record names it. Changed rules need another version."""
-        ...
 
     @property
     def table_sizes(self) -> range:
         """How many seats a table may have."""
-        ...
 
     @property
     def paces(self) -> Mapping[str, int]:
         """The default free time of each pace, in milliseconds."""
-        ...
 
     def complete_options(self, given: Options) -> Options:
         """Return the given options with the defaults of those that are missing.
 
         Raises `BadOptions` for an option that the game does not have, or a value that it cannot be played with.
         """
-        ...
 
     def deal(self, seats: int, seed: bytes, options: Options) -> StateT:
         """Return the first state. The same arguments always give the same state, as long as `rules_version` is the same.
 
         Raises `BadOptions` for another number of seats than `table_sizes` has.
         """
-        ...
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Return all that chance decides in the whole match, in clear, for the record.
 
         The referee publishes it only when the match is over.
         """
-        ...
 
     def prompt(self, state: StateT) -> Prompt | None:
         """Return the question that is open in this state; `None` when the game is over."""
-        ...
 
     def play(self, state: StateT, seat: Seat, move: MoveT) -> StateT:
         """Return the state after the move of this seat.
 
         Raises `IllegalMove` if the seat is not asked, if the rules forbid the move, or if it is no move at all.
         """
-        ...
 
     def default_move(self, state: StateT, seat: Seat) -> MoveT:
         """Return what the referee plays for a seat that is asked and gives no answer.
 
         The rule for it is published, and the move is legal. Raises `IllegalMove` if the seat is not asked.
         """
-        ...
 
     def view(self, state: StateT, seat: Seat | None) -> ViewT:
         """Return all that a seat may know; `None` is a spectator. This is the only way out of a state."""
-        ...
 
     def opened(self, state: StateT) -> list[Json]:
         """Return the hands that the rules have opened last: of the finished rounds whose cards are out of play.
@@ -177,19 +166,15 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         "round" and "hands" (by seat, as records write cards) of `deals_in_clear`, and others that a reader of the
         hands needs. The list is empty as long as no cards are out of play.
         """
-        ...
 
     def outcome(self, state: StateT) -> Outcome | None:
         """Return the end of the game; `None` while it goes on."""
-        ...
 
     def move_to_json(self, move: MoveT) -> Json:
         """Return the move as journals and records write it."""
-        ...
 
     def move_from_json(self, json: Json) -> MoveT:
         """Return the move that `move_to_json` wrote as this JSON. Raises `ValueError` for JSON that is no move of this game."""
-        ...
 
 
 @runtime_checkable
@@ -205,7 +190,6 @@ class ListsLegalMoves(Protocol[StateInT, MoveOutT]):
 
         Where there are too many to list, these are some of them, likely ones first.
         """
-        ...
 
 
 @runtime_checkable
@@ -217,7 +201,6 @@ class ChecksChoices(Protocol[StateInT]):
 
     def check_choice(self, state: StateInT, seat: Seat, move: Any) -> None:
         """Raise `IllegalMove` unless this seat may have the move among its choices in this state."""
-        ...
 
 
 @runtime_checkable
@@ -230,34 +213,27 @@ class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
 
     def is_lay(self, move: MoveT) -> bool:
         """Return whether the move lays something. Such a move is neither acknowledged nor journaled."""
-        ...
 
     def is_offer(self, move: MoveT) -> bool:
         """Return whether the move agrees to end the round, or withdraws that. It is treated like a layout."""
-        ...
 
     def is_call(self, move: MoveT) -> bool:
         """Return whether the move is a call. Calls count in the order of their charged time."""
-        ...
 
     def layouts(self, state: StateT) -> list[Json]:
         """Return what lies before each seat in this state, by seat, as journals and records write it."""
-        ...
 
     def with_layouts(self, state: StateT, layouts: Sequence[Json]) -> StateT:
         """Return the state with these layouts instead of its own: the inverse of `layouts`.
 
         Raises `IllegalMove` for a layout that cannot lie so, and `ValueError` for JSON that is no layout.
         """
-        ...
 
     def call_together(self, state: StateT, callers: frozenset[Seat]) -> StateT:
         """Return the state after these seats, the callers, have called at the same time.
 
         Raises `IllegalMove` if one of them cannot call.
         """
-        ...
 
     def end_round(self, state: StateT) -> StateT:
         """Return the state after the round has ended without a call: all agreed, or its time is over."""
-        ...

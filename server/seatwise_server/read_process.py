@@ -34,15 +34,12 @@ class Forwarder(Protocol):
 
     async def wait_until_wanted(self) -> None:
         """Return when the first read has arrived."""
-        ...
 
     def connect(self, socket: Path) -> None:
         """Begin to send reads to the process behind this socket."""
-        ...
 
     async def disconnect(self) -> None:
         """Stop sending reads to the process."""
-        ...
 
 
 class ReadProcess:

@@ -80,32 +80,25 @@ class Role(Protocol):
     @property
     def is_full(self) -> bool:
         """Whether the role takes no more work for now."""
-        ...
 
     @property
     def is_able(self) -> bool:
         """Whether the role can do its work at all."""
-        ...
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
         """Add the services of the role to the server, and its paths to the WebSocket port if there is one."""
-        ...
 
     async def start(self) -> Tasks:
         """Prepare the role, and return the tasks that it needs from now on."""
-        ...
 
     async def stop(self) -> None:
         """Stop the role in order; its tasks have ended before."""
-        ...
 
     def store_is_back(self, gap_s: float) -> None:
         """Handle the return of a store that was away for `gap_s` seconds."""
-        ...
 
     def gauges(self) -> dict[str, float]:
         """Return the gauges of the role by name. Another thread calls it, so it only reads."""
-        ...
 
 
 class RefereeRole:

@@ -48,24 +48,19 @@ class ExaminedBot(Protocol):
 
     def read_output(self) -> str:
         """Return the end of what it has printed."""
-        ...
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does."""
-        ...
 
     async def wait_for_end(self) -> str:
         """Return when it has ended, and how: "with exit code 1", or "by SIGSEGV"."""
-        ...
 
     @property
     def memory_bytes(self) -> int:
         """The memory that it holds; 0 where that is not known."""
-        ...
 
     def read_starved_s(self) -> float:
         """Return how long it could run and got no core, in seconds since its start; 0 where that is not known."""
-        ...
 
 
 BotStarter: TypeAlias = Callable[[str], AbstractAsyncContextManager[ExaminedBot]]

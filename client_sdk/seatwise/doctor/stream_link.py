@@ -29,12 +29,9 @@ class StreamLink(Protocol):
 
     def read_requests(self, kind: Any) -> AsyncIterator[Any]:
         """Yield the messages of the bot, which are of this kind."""
-        ...
 
     async def write(self, message: Any) -> None:
         """Send a message; to nowhere if the bot has closed the stream."""
-        ...
 
     async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
         """End the stream with this gRPC code and reason."""
-        ...

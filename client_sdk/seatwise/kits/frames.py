@@ -143,43 +143,33 @@ class FrameWriter(Protocol):
 
     def write_table(self, view: Any) -> TableFacts:
         """Return what lies open, from the view of a spectator."""
-        ...
 
     def write_own(self, view: Any) -> Json:
         """Return what only the seat of this view knows; `None` if there is nothing."""
-        ...
 
     def write_round_end(self, before: Any, after: Any) -> TableFacts | None:
         """Return the table as it was when a round ended with this step; `None` if none did."""
-        ...
 
     def write_own_at_round_end(self, before: Any) -> Json:
         """Return what only a seat knows when a round ends, from its view before the last step."""
-        ...
 
     def write_open_move(self, move: Json) -> Json:
         """Return what all seats may know of a move when it was made; `None` if they may know nothing of it."""
-        ...
 
     def describe_move(self, move: Json) -> str:
         """Return a move, or what `write_open_move` left of it, as the end of a sentence: "plays R3"."""
-        ...
 
     def describe_change(self, before: Any, after: Any, names: Sequence[str]) -> str:
         """Return what follows from a step, in whole sentences, such as "bob wins the trick."; "" if nothing does."""
-        ...
 
     def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:
         """Return the moves that a spectator sees between two views, such as "bob plays R3."; "" if it sees none."""
-        ...
 
     def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
         """Return a sentence where the match turns between two tables; "" where it does not."""
-        ...
 
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the position as lines of plain text."""
-        ...
 
 
 def count_totals(table: TableFacts, seats: int, *, is_running: bool = True) -> tuple[int, ...]:

@@ -40,7 +40,6 @@ class StepReader(Protocol):
 
     def read_step(self, answer: object) -> Any:
         """Return the move, or the `Thought`. Raises `BadAnswerError` for anything else."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,15 +29,12 @@ class LinkedSeat(Protocol):
     @property
     def key(self) -> SeatKey:
         """The match and the seat."""
-        ...
 
     def sit_down(self) -> None:
         """Sit down, because the link is new."""
-        ...
 
     def handle_item(self, item: PlayResponseItem) -> None:
         """Handle an item that the referee has sent to this seat."""
-        ...
 
 
 class RefereeLink:

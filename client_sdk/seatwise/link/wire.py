@@ -26,11 +26,9 @@ class WireStream(Protocol[Sent, Received]):
 
     async def write(self, message: Sent) -> None:
         """Write a message, and return when the transport has taken it. Only one task may call this."""
-        ...
 
     async def read(self) -> Received | None:
         """Return the next message; `None` when the server has closed the stream without an error."""
-        ...
 
 
 class Wire(Protocol):
@@ -41,15 +39,12 @@ class Wire(Protocol):
 
     def address_in(self, offer: SeatOffer) -> str:
         """Return the address of the referee that an offer names, by this transport; empty if it has none."""
-        ...
 
     def attend(self) -> AbstractAsyncContextManager[WireStream[AttendRequest, AttendResponse]]:
         """Open a stream of LobbyService.Attend. It lasts as long as the context."""
-        ...
 
     def play(self, address: str) -> AbstractAsyncContextManager[WireStream[PlayRequest, PlayResponse]]:
         """Open a stream of PlayService.Play at the referee with this address. It lasts as long as the context."""
-        ...
 
 
 def credentials_of(token: str) -> tuple[tuple[str, str], ...]:

@@ -65,7 +65,6 @@ class WireFactory(Protocol):
 
     def __call__(self, token: str) -> Wire:
         """Return the wire with this token."""
-        ...
 
 
 def wires_to(http: HttpSettings) -> WireFactory:

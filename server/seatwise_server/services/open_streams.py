@@ -27,7 +27,6 @@ class EndableStream(Protocol):
 
     def end(self, why: Refusal | None) -> None:
         """End the stream soon, and tell its caller the reason."""
-        ...
 
 
 class OpenStreams:

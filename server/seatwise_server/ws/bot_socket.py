@@ -73,23 +73,18 @@ class SocketReader(Protocol):
 
     def on_message(self, message: SocketMessage) -> None:
         """A message has arrived."""
-        ...
 
     def on_turn_end(self) -> None:
         """No more whole frames have arrived for now."""
-        ...
 
     def on_closed(self) -> None:
         """The peer closes the socket, or is gone."""
-        ...
 
     def pause_writing(self) -> None:
         """More is written than the peer reads."""
-        ...
 
     def resume_writing(self) -> None:
         """The peer reads again."""
-        ...
 
 
 class BotSocket(WSListener):

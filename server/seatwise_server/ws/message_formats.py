@@ -57,19 +57,15 @@ class MessageFormat(Protocol):
 
     def read_items(self, raw: bytes) -> Iterator[ReadItem]:
         """Read the items of a PlayRequest in their order."""
-        ...
 
     def read_attend_request(self, raw: bytes) -> lobby_pb.AttendRequest:
         """Read an AttendRequest. Raises `Refusal` MALFORMED."""
-        ...
 
     def encode_play_response(self, raw: bytes) -> bytes:
         """Encode a PlayResponse that is already protobuf."""
-        ...
 
     def encode_attend_response(self, response: lobby_pb.AttendResponse) -> bytes:
         """Encode an AttendResponse."""
-        ...
 
 
 class ProtoMessages:

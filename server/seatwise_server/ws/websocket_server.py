@@ -213,7 +213,6 @@ class SocketHandler(Protocol):
 
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
         """Serve one socket, from its upgrade to its end."""
-        ...
 
 
 class WebSocketServer:

@@ -386,12 +386,10 @@ class JudgedMatch(Protocol):
     @property
     def bots(self) -> tuple[str, ...]:
         """By seat."""
-        ...
 
     @property
     def gifts(self) -> tuple[tuple[float, ...], ...]:
         """In points, by giving seat, then by receiving seat."""
-        ...
 
 
 class _Gift(NamedTuple):

@@ -151,11 +151,9 @@ class Topology(Protocol):
 
     async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
         """Return the present mapping, asking the suspects last; raises RedisError or OSError if no node answers."""
-        ...
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
         """Return a new connection to that node, not yet connected; it does not retry."""
-        ...
 
 
 class SingleNodeTopology:

@@ -259,40 +259,33 @@ class RedisClient(Protocol):
     @property
     def mode(self) -> RedisMode:
         """How the Redis behind the client is built."""
-        ...
 
     @property
     def routes(self) -> Topology:
         """The topology, for users that need a connection of their own."""
-        ...
 
     async def call(self, *command: Argument, **options: Any) -> Any:
         """Send one command and return its answer; the options are redis-py's own, for parsing the answer.
 
         In a cluster the first key of the command decides the node: every command of the store has a key.
         """
-        ...
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
         """Like `call`, for a command that waits in Redis. It has a connection of its own and does not delay
         other commands.
         """
-        ...
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Return the answers to several commands; they are not atomic. Commands on the same key keep their order."""
-        ...
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
         """Yield the channel and the text of everything that is published on these channels from now on.
 
         Raises StoreUnavailable if the node is gone. Notices until the caller listens again are lost.
         """
-        ...
 
     async def close_connections(self) -> None:
         """Close all connections."""
-        ...
 
 
 class SingleClient:
