@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from harness.ubongo import deck_file
 
 from seatwise.cli import main
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CARDS, parse_deck
-from seatwise_referee.games.ubongo.house_deck import HOUSE_DECK_TEXT
 
-MINE = HOUSE_DECK_TEXT.replace("house-1", "mine").replace("1-01 ADECBA", "1-01 ABABAB")
+MINE = deck_file("mine")
 PLAY = "play ubongo solver random --seed 3 --option rounds=2"
 
 
@@ -83,7 +83,7 @@ def test_a_record_is_wrong_to_who_does_not_have_its_deck_or_another_of_that_name
     [
         ("--deck nowhere", "nowhere: No such file or directory"),
         ("--deck binary", "binary is text in UTF-16: save it as UTF-8"),
-        ("--deck wrong", "wrong: line 10: a side has six letters from A to Z, not 'ABABA'"),
+        ("--deck wrong", "wrong: line 2: a side has six letters from A to Z, not 'ABABA'"),
         ("--deck short", "short: cards are missing: 3-36"),
         ("--deck house", "two decks here are called house-1: give yours another name"),
         ("--deck mine --deck changed", "two decks here are called mine: give yours another name"),

@@ -16,13 +16,20 @@ from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.kits.ubongo.codec import decode_view, encode_layout
 from seatwise.kits.ubongo.solver import solve
 from seatwise.v1 import play_service_pb2
-from seatwise_referee.games.ubongo import Layout, UbongoView
+from seatwise_referee.games.ubongo import CARDS, HOUSE_DECK, Layout, UbongoView
 
 CALL = ubongo_pb2.Move(call=ubongo_pb2.Call())
 BUILD_MS = 20_000
 """A round's time that no test waits for."""
 
 _numbers = itertools.count(1)
+
+
+def deck_file(name: str) -> str:
+    """The cards of `house-1` as the file of another deck; the first has another white side."""
+    sides = ["ABABAB BCDAED", *(f"{white} {black}" for white, black in HOUSE_DECK.sides[1:])]
+    cards = (f"{card} {printed}" for card, printed in zip(CARDS, sides, strict=True))
+    return "\n".join([f"seatwise.ubongo-deck/1 {name}", *cards, ""])
 
 
 def offer(*, on: bool = True) -> ubongo_pb2.Move:

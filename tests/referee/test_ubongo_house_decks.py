@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from harness.ubongo import deck_file
 
 from seatwise_referee.games.registry import GAMES, use_decks
 from seatwise_referee.games.ubongo import (
@@ -13,16 +14,13 @@ from seatwise_referee.games.ubongo import (
     HOUSE_DECKS,
     BadDeck,
     Ubongo,
-    graded_deck_maker,
-    graded_decks,
     parse_deck,
 )
-from seatwise_referee.games.ubongo.graded_deck_maker import (
+from seatwise_referee.games.ubongo.deck_maker import (
     RECIPES,
     DeckRecipe,
     choose_candidate,
     count_fits,
-    deck_text,
     make_candidate,
 )
 
@@ -37,7 +35,7 @@ every_round = pytest.mark.parametrize("round_number", range(1, 7))
 
 def sides_of(recipe: DeckRecipe, round_number: int) -> list[str]:
     """The sides that are in the deck itself."""
-    deck = parse_deck(deck_text(recipe))
+    deck = next(each for each in HOUSE_DECKS.values() if each.name == recipe.name)
     first = 36 * ((round_number - 1) // 2)
     return [deck.side(card, round_number).symbols for card in CARDS[first : first + 36]]
 
@@ -45,12 +43,6 @@ def sides_of(recipe: DeckRecipe, round_number: int) -> list[str]:
 def test_no_deck_of_the_house_ever_changes() -> None:
     """Records name these digests."""
     assert {difficulty: deck.label for difficulty, deck in HOUSE_DECKS.items()} == LABELS
-
-
-def test_the_module_is_what_its_maker_writes() -> None:
-    texts = [graded_decks.CLUB_1_TEXT, graded_decks.MASTER_1_TEXT]
-    assert [deck_text(recipe) for recipe in RECIPES] == texts
-    assert all(graded_deck_maker.module_text().count(text) == 1 for text in texts)
 
 
 @every_recipe
@@ -103,13 +95,13 @@ def test_a_deck_is_known_by_its_difficulty_and_complete_by_its_name(difficulty: 
 def test_the_deck_is_the_clubs_where_none_is_named_unless_the_operator_says_otherwise() -> None:
     assert Ubongo().complete_options({})["deck"] == LABELS["club"]
     assert Ubongo(default_deck="master").complete_options({})["deck"] == LABELS["master"]
-    mine = parse_deck(deck_text(RECIPES[0]).replace("club-1", "mine"))
+    mine = parse_deck(deck_file("mine"))
     assert Ubongo([mine], "mine").complete_options({})["deck"] == mine.label
 
 
 def test_a_deck_of_the_operator_that_is_called_like_a_difficulty_is_played_under_that_name() -> None:
     """It was so before there were difficulties, and its records name it."""
-    own = parse_deck(deck_text(RECIPES[0]).replace("club-1", "easy"))
+    own = parse_deck(deck_file("easy"))
     ubongo = Ubongo([own])
     assert ubongo.complete_options({"deck": "easy"})["deck"] == own.label
     assert ubongo.complete_options({"deck": "house-1"})["deck"] == HOUSE_DECK.label

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from harness import Chair, refusal_of, server_process
-from harness.ubongo import builds_out
+from harness.ubongo import builds_out, deck_file
 
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import Deck, Ubongo, parse_deck
-from seatwise_referee.games.ubongo.house_deck import HOUSE_DECK_TEXT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Deck]:
     """A deck file, and the deck; who verifies here knows it."""
     file = tmp_path / "mine"
-    file.write_text(HOUSE_DECK_TEXT.replace("house-1", "mine").replace("1-01 ADECBA", "1-01 ABABAB"))
+    file.write_text(deck_file("mine"))
     mine = parse_deck(file.read_text())
     monkeypatch.setitem(GAMES, "ubongo", Ubongo([mine]))
     return file, mine

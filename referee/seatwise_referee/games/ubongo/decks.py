@@ -17,13 +17,13 @@ from seatwise_referee.games.ubongo.cards import (
     BY_TEXT,
     CARDS,
     CARDS_PER_DECK,
+    SYMBOLS_PER_SIDE,
     TEXTS,
     Side,
     Symbols,
     UbongoCard,
 )
-from seatwise_referee.games.ubongo.graded_decks import CLUB_1_TEXT, MASTER_1_TEXT
-from seatwise_referee.games.ubongo.house_deck import HOUSE_DECK_TEXT
+from seatwise_referee.games.ubongo.house_decks import HOUSE_SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,13 +129,19 @@ def _make_deck(name: str, sides: Mapping[UbongoCard, tuple[Symbols, Symbols]]) -
     return Deck(name, tuple(sides[card] for card in CARDS), sha256(written.encode()).hexdigest())
 
 
-HOUSE_DECK: Final = parse_deck(HOUSE_DECK_TEXT)
+def _make_house_deck(name: str) -> Deck:
+    fronts, backs = "".join(HOUSE_SIDES[name][::2]), "".join(HOUSE_SIDES[name][1::2])
+    cut = [slice(first, first + SYMBOLS_PER_SIDE) for first in range(0, len(fronts), SYMBOLS_PER_SIDE)]
+    return _make_deck(name, {card: (fronts[at], backs[at]) for card, at in zip(CARDS, cut, strict=True)})
+
+
+HOUSE_DECK: Final = _make_house_deck("house-1")
 """The house's first deck. Hardly any hand has no seven cards that fit."""
 
 HOUSE_DECKS: Final = {
     "easy": HOUSE_DECK,
-    "club": parse_deck(CLUB_1_TEXT),
-    "master": parse_deck(MASTER_1_TEXT),
+    "club": _make_house_deck("club-1"),
+    "master": _make_house_deck("master-1"),
 }
 """The house's decks by difficulty, the easiest first."""
 
