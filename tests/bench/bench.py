@@ -1,4 +1,4 @@
-"""`make bench`: what the server costs, as ratios within one run against a bare echo. See docs/benchmarks.md.
+"""`make bench`: what the server costs, beside servers of others and a bare echo in the same run. See docs/benchmarks.md.
 
 python tests/bench/bench.py [--quick] [--only PART] [--data FOLDER] [--results FILE]
 """
@@ -16,14 +16,11 @@ import doors
 import flood_charges
 import ladders
 import offline
-import pair
 import peers
 import readers
-import rest
 import table
 import table_alone
 import takeover
-import wrong_games
 from table import Row
 
 PARTS: dict[str, Callable[[bool, Path | None], list[Row]]] = {
@@ -32,12 +29,9 @@ PARTS: dict[str, Callable[[bool, Path | None], list[Row]]] = {
     "peers": lambda quick, data: peers.rows(quick=quick, data=data),
     "crowd": lambda quick, data: crowd.rows(quick=quick, data=data),
     "offline": lambda quick, _: offline.rows(quick=quick),
-    "pair": lambda quick, data: pair.rows(quick=quick, data=data),
     "takeover": lambda quick, data: takeover.rows(quick=quick, data=data),
     "flood_charges": lambda quick, data: flood_charges.rows(quick=quick, data=data),
     "readers": lambda quick, data: readers.rows(quick=quick, data=data),
-    "wrong_games": lambda quick, data: wrong_games.rows(quick=quick, data=data),
-    "rest": lambda quick, data: rest.rows(quick=quick, data=data),
     "ladders": lambda _, __: ladders.rows(),
 }
 """In the order of docs/benchmarks.md. Each is a program of its own, too."""
@@ -46,7 +40,9 @@ PARTS: dict[str, Callable[[bool, Path | None], list[Row]]] = {
 def main() -> None:
     """Measures, shows, writes. A missed bar is told, it is no failure."""
     parser = argparse.ArgumentParser(description="What the server costs, beside a bare echo.")
-    parser.add_argument("--quick", action="store_true", help="once instead of three times: about ten minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="once instead of three times: about five minutes"
+    )
     parser.add_argument("--only", action="append", choices=PARTS, help="may be given several times")
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="where the servers keep their data for a while"

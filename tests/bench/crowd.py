@@ -32,13 +32,9 @@ class Crowd:
     matches: int
     kib_each: float
     """Of the server's memory, beyond what it takes with the same bots and no match."""
-    redis_kib_each: float
-    p50_ms: float
     p99_ms: float
     """From a move sent to the next seat asked."""
     rate: float
-    busy: float
-    """Of one core, by the server."""
 
 
 def crowd(*, quick: bool = False, data: Path | None = None) -> Crowd:
@@ -56,12 +52,11 @@ def crowd(*, quick: bool = False, data: Path | None = None) -> Crowd:
         where = (told["address"], "--admin", told["admin"], "--pids", *pids)
         with child("patient_load.py", *where, *what, *how, log=Path(name) / "load.log") as load:
             load.hear()
-            empty = [resident_kib(pid) for pid in pids]
+            empty = resident_kib(told["pid"])
             heard = _after_play(load)
-            full = [resident_kib(pid) for pid in pids]
+            full = resident_kib(told["pid"])
             load.tell()
-    each = [(after - before) / matches for before, after in zip(empty, full, strict=True)]
-    return Crowd(matches, *each, heard["p50_ms"], heard["p99_ms"], heard["rate"], heard["cores"][0])
+    return Crowd(matches, (full - empty) / matches, heard["p99_ms"], heard["rate"])
 
 
 def _after_play(load: Child) -> dict[str, Any]:
@@ -88,10 +83,7 @@ def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
     name = f"{found.matches:,} live matches in one process, {found.rate:,.0f} moves/s"
     return [
         at_most("memory of a live match, beyond its streams", found.kib_each, 16, "KiB"),
-        Row("... and in Redis", found.redis_kib_each, "KiB"),
         at_most(f"p99 of prompt delivery, {name}", found.p99_ms, 50, "ms"),
-        Row("... p50", found.p50_ms, "ms"),
-        Row("... share of a core that the server takes", found.busy),
     ]
 
 

@@ -195,10 +195,8 @@ class Bot:
         pace: Pace,
         counts: Counts,
         sent_at: dict[bytes, float],
-        updates: Any = pb.Sit.UPDATES_UNSPECIFIED,
     ) -> None:
         self._stream, self._pace, self._counts = stream, pace, counts
-        self._updates = updates
         self._sent_at = sent_at
         """When the last move of each match was sent, by whichever bot."""
         self._answered: dict[tuple[bytes, int], int] = {}
@@ -214,7 +212,7 @@ class Bot:
         if response.HasField("offer"):
             match, seat = response.offer.match, response.offer.seat
             self._answered[match.encode(), seat] = 0
-            sit = pb.Sit(nonce=os.urandom(32), updates=self._updates)
+            sit = pb.Sit(nonce=os.urandom(32))
             item = pb.PlayRequestItem(match=match, seat=seat, sit=sit)
             self._stream.send(wire.in_request(item.SerializeToString()))
 
@@ -347,7 +345,6 @@ class Load(Measured):
     async def start_matches(self) -> None:
         """Lets the bots attend, waits until nearly all tables are full, and plays; ended matches are replaced."""
         sent_at: dict[bytes, float] = {}
-        updates = pb.Sit.UPDATES_EVERY_CHANGE if self._args.every_change else pb.Sit.UPDATES_UNSPECIFIED
         for number, channel in enumerate(self._channels):
             token = await self._register(channel, f"load-{number}")
             metadata = (("authorization", f"Bearer {token}"),)
@@ -355,7 +352,7 @@ class Load(Measured):
                 stream = Stream(await SocketCall.open(self._args.ws, token))
             else:
                 stream = Stream(channel.stream_stream("/seatwise.v1.PlayService/Play")(metadata=metadata))
-            bot = Bot(stream, self._pace, self._counts, sent_at, updates)
+            bot = Bot(stream, self._pace, self._counts, sent_at)
             self._bots.append(bot)
             self._run(stream, bot.take)
             self._group.create_task(self._attend(channel, metadata, bot))
@@ -426,5 +423,4 @@ if __name__ == "__main__":
     parser.add_argument("address")
     parser.add_argument("--admin", default="", help="the admin token")
     parser.add_argument("--ws", default="", help="the address for WebSockets, by which bots then play")
-    parser.add_argument("--every-change", action="store_true", help="tell all seats of each move")
     asyncio.run(main(parser.parse_args()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ import grpc
 from processes import child, program
 
 from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc
+from seatwise_server.embedded import EmbeddedRedis, socket_path
 
 SEATS = 4
 
@@ -66,41 +67,43 @@ def matches(
     count: int,
     rate: float = 0,
     *,
-    journal: str = "always",
     data: Path | None = None,
     by_websocket: bool = False,
     extra: Sequence[object] = (),
 ) -> Window:
     """The server with everything on, its data in a folder of its own within `data`; bots play by gRPC, or by WebSocket."""
-    with _server(data, journal) as (folder, told):
+    with _server(data) as (folder, told):
         pids = ("--pids", told["pid"], told["redis"])
         door = ("--ws", told["ws"]) if by_websocket else ()
         what = ("matches", told["address"], "--admin", told["admin"], "--matches", count, *door, *extra)
         return _load(folder, *what, *_window(seconds, rate), *pids)
 
 
-def peer(what: str, command: Sequence[str], seconds: float, count: int, extra: Sequence[object]) -> Window:
-    """A server that is not ours, with as many matches: what `peers_load` has found of it."""
+def peer(
+    what: str,
+    command: Sequence[str],
+    seconds: float,
+    count: int,
+    extra: Sequence[object],
+    *,
+    is_durable: bool = True,
+) -> Window:
+    """A server that is not ours, with as many matches: what `peers_load` has found of it. A durable one gets a Redis as ours."""
     env = {**os.environ, "NODE_ENV": "production"}
-    with _folder(None) as folder, program(what, command, log=folder / "server.log", env=env) as server:
-        told = server.hear()
-        args = (
-            what,
-            told["address"],
-            "--matches",
-            count,
-            *_window(seconds, 0),
-            "--pids",
-            told["pid"],
-            *extra,
-        )
+    with _folder(None) as folder, ExitStack() as stack:
+        redis = stack.enter_context(EmbeddedRedis(folder / "redis")) if is_durable else None
+        socket = [str(socket_path(redis.folder))] if redis else []
+        log = folder / "server.log"
+        told = stack.enter_context(program(what, [*command, *socket], log=log, env=env)).hear()
+        pids = ("--pids", told["pid"], *([redis.pid] if redis else []))
+        args = (what, told["address"], "--matches", count, *_window(seconds, 0), *pids, *extra)
         with child("peers_load.py", *args, log=folder / "load.log") as load:
             return Window.of(load.hear())
 
 
 def sdk_bots_us(seconds: float, *, by_websocket: bool = False) -> float:
     """The CPU of a bot of the SDK for each move, in microseconds: a process with four of them, alone on a server."""
-    with _server(None, "always") as (folder, told):
+    with _server(None) as (folder, told):
         tokens = _register(told["address"], told["admin"])
         address = told["ws" if by_websocket else "address"]
         with child("sdk_bots.py", address, *tokens, "--seconds", seconds, log=folder / "bots.log") as bots:
@@ -114,10 +117,10 @@ def _folder(within: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _server(data: Path | None, journal: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _server(data: Path | None) -> Iterator[tuple[Path, dict[str, Any]]]:
     with _folder(data) as folder:
         log = folder / "server.log"
-        with child("match_server.py", folder / "data", "--journal", journal, log=log) as server:
+        with child("match_server.py", folder / "data", log=log) as server:
             yield folder, server.hear()
 
 

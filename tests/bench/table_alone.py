@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import runs
 import table
 import wire
 from processes import child, say
@@ -34,29 +33,22 @@ MATCHES = 64
 BOTS = 16
 SEATS = 4
 MOVES, QUICK_MOVES = 40_000, 20_000
-BAR = 0.7
-"""Of the CPU of one bare gRPC echo."""
+BAR_US = 20
 PHASES = ("reading and deciding", "after the journal", "views and messages", "opening and dealing")
 
 
 def rows(*, quick: bool = False) -> list[Row]:
-    """CPU of a move by itself, in echoes of the same series, and its parts in microseconds."""
+    """CPU of a move by itself, in microseconds."""
     series = [_one_series(QUICK_MOVES if quick else MOVES) for _ in range(1 if quick else 3)]
-    shares = median(sum(parts.values()) / echo for echo, parts in series)
-    means = {phase: median(parts[phase] for _, parts in series) for phase in PHASES}
-    return [
-        at_most("a move at the table alone, in echoes", shares, BAR, "x"),
-        *(Row(f"... {phase}", means[phase], "us") for phase in PHASES),
-    ]
+    return [at_most("CPU a move at the table alone", median(series), BAR_US, "us")]
 
 
-def _one_series(moves: int) -> tuple[float, dict[str, float]]:
-    echo = runs.echo(2.0).server_us
+def _one_series(moves: int) -> float:
     with (
         TemporaryDirectory(prefix="seatwise-bench-") as folder,
         child("table_alone.py", "--moves", moves, log=Path(folder) / "tables.log") as tables,
     ):
-        return echo, tables.hear()
+        return sum(tables.hear().values())
 
 
 class InstantJournal:

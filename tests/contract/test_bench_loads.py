@@ -26,7 +26,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("script", "args"),
     [
-        ("load.py", ("--every-change", "--cycle", 20)),
+        ("load.py", ("--cycle", 20)),
         ("patient_load.py", ("--bots", 4, "--rate", 200)),
     ],
 )

@@ -1,12 +1,10 @@
-// The game as a room of Colyseus. Hidden hands go out as a message for each client. `all` as argument: each move is told to all
-// four seats; otherwise only to the seat that is asked next.
+// The game as a room of Colyseus. Each move is in Redis before any seat is told. Hidden hands go out as a message for the seat that
+// is asked next.
 
 import { Room, Server } from "@colyseus/core";
 import { WebSocketTransport } from "@colyseus/ws-transport";
 import { SEATS, isOver, newMatch, play, shuffled, viewOf } from "./game.mjs";
-import { serveUntilEnd } from "./process.mjs";
-
-const tellsAll = process.argv[2] === "all";
+import { append, serveUntilEnd } from "./process.mjs";
 
 class Table extends Room {
   maxClients = SEATS;
@@ -21,19 +19,21 @@ class Table extends Room {
     client.userData = this.clients.indexOf(client);
     if (this.clients.length < SEATS) return;
     this.match = newMatch(shuffled);
+    this.moves = 0;
     this.tell();
   }
 
-  take(client, card) {
-    if (!this.match || !play(this.match, client.userData, card, shuffled)) client.error(400, "this move is not legal");
-    else if (isOver(this.match)) this.end();
+  async take(client, card) {
+    if (!this.match || !play(this.match, client.userData, card, shuffled)) return client.error(400, "this move is not legal");
+    this.moves += 1;
+    await append(this.roomId, { seq: this.moves, at: Date.now(), kind: "move", seat: client.userData, card });
+    if (isOver(this.match)) this.end();
     else this.tell();
   }
 
   tell() {
-    for (const client of this.clients) {
-      if (tellsAll || client.userData === this.match.turn) client.send("view", viewOf(this.match, client.userData));
-    }
+    const asked = this.clients.find((client) => client.userData === this.match.turn);
+    asked?.send("view", viewOf(this.match, asked.userData));
   }
 
   end() {
