@@ -8,17 +8,15 @@
 -- Answers -1 - n BEHIND if the match is this owner's, but the journal ends with entry n, before the predecessor of the
 -- first entry: Redis has forgotten entries.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
-if tonumber(fence[1] or '0') < tonumber(ARGV[1]) then return 3 end
-if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end
+if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then
+  return tonumber(fence[1] or '0') < tonumber(ARGV[1]) and 3 or 0
+end
 
-local first = tonumber(ARGV[3])
-local count = #ARGV - 3
-local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
-local last = newest and tonumber(string.match(newest[1], '^%d+')) or 0
-
+local first, count = tonumber(ARGV[3]), #ARGV - 3
+local last = redis.call('XLEN', KEYS[2]) -- entries are numbered from 1 on, and none is ever deleted
 if last == first - 1 then
   for i = 1, count do
-    redis.call('XADD', KEYS[2], string.format('%d-0', first + i - 1), 'e', ARGV[3 + i])
+    redis.call('XADD', KEYS[2], first + i - 1 .. '-0', 'e', ARGV[3 + i])
   end
   return 1
 end
