@@ -103,9 +103,14 @@ class MatchOwnership:
         return {name: table.epoch for name, table in self._tables.items()}
 
     def lose_match(self, match: str, answer: AppendResult) -> None:
-        """Give up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it."""
+        """Give up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it.
+
+        A match that is over may have been retired meanwhile, by this referee. Its delivery asks the fence itself, and if the streams of
+        its bots were cut, they would lose their other matches too.
+        """
         table = self._tables[match]
-        if not table.is_closed:
+        is_delivered = table.match.is_over and answer is AppendResult.FENCED
+        if not table.is_closed and not is_delivered:
             table.lose_ownership(answer)
 
     def on_lease_regained(self) -> None:

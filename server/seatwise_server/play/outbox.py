@@ -62,6 +62,8 @@ class Outbox:
         self._ends: dict[tuple[UpdateSource, int], bytes] = {}
         self.seats: dict[tuple[UpdateSource, int], None] = {}
         """The seats at which the bot sits through this stream, while their tables are open."""
+        self.is_cut = False
+        """Whether we ended the stream because of another match, so that the bot has to come back by no fault of its own."""
         self._is_swept = False
         """Whether a sweep is scheduled. It is not cancelled if everything is written before: that is frequent,
         and timers cost time.

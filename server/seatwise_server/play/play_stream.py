@@ -112,6 +112,7 @@ class PlayStream:
     def cut_off(self, why: Refusal) -> None:
         """End the stream and drop its unwritten messages."""
         self.outbox.discard_all()
+        self.outbox.is_cut = True
         self.end(why)
 
     def _stop_writing(self) -> None:

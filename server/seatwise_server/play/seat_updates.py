@@ -94,7 +94,7 @@ class SeatUpdates:
         if link.outbox is not outbox:  # the bot sits there through another stream
             return
         link.outbox = None
-        if self._clock.broke_links():
+        if outbox.is_cut or self._clock.broke_links():
             self.match.await_return(Seat(seat), self._clock.now_ms)
         else:
             if self._clock.is_short:

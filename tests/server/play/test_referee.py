@@ -79,13 +79,15 @@ async def wait_until_released(referee: Referee) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
-    store: Store, flusher: Flusher
+async def test_a_match_that_is_retired_and_missed_at_once_is_done_with_and_cuts_no_stream(
+    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    referee = await at_work(store, flusher)
+    referee, cut = await at_work(store, flusher), list[str]()
+    monkeypatch.setattr(referee.streams, "cut_streams", lambda table: cut.append(table.name))
     [table] = referee.tables.values()
     table.void_match(VoidReason.ABORTED)
     await wait_until_released(referee)
+    assert cut == [], "its bots play other matches through the same streams"
     assert (referee.tables, referee.open_tables._jobs, await store.jobs.count_unfinished()) == ({}, {}, 0)
 
 

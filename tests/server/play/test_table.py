@@ -19,6 +19,7 @@ from seatwise_referee.match import replay_match
 from seatwise_server.play.match_clock import LINK_BREAKING_S, LINK_LOSS_NOTICED_S
 from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import MOST_WAITING_COMMANDS, Table
+from seatwise_server.refusal import Refusal
 
 if TYPE_CHECKING:
     from doubles.room import Link
@@ -463,6 +464,24 @@ async def test_a_seat_that_lost_its_link_while_we_stood_still_is_not_charged_for
     links = await room.seat_all()
     await room.pass_ms(100)
     room.loop.stand_still(LINK_BREAKING_S + 1)
+    links[room.asked].hang_up()
+    await room.pass_ms(LIMIT_MS + 500)
+    assert room.entries()[-1].kind == "dealt"
+    link = room.link(room.asked)
+    link.sit(room.asked)
+    await room.pass_ms(30)
+    link.submit(room.asked, room.legal_move(), room.prompt, "back again")
+    await room.pass_ms(200)
+    (accepted,) = link.new("move_accepted")
+    assert accepted.charged_ms == pytest.approx(30, abs=15)
+
+
+@in_virtual_time
+async def test_a_seat_whose_stream_we_cut_because_of_another_match_is_not_charged_for_coming_back() -> None:
+    room = Room()
+    links = await room.seat_all()
+    await room.pass_ms(100)
+    links[room.asked].stream.cut_off(Refusal("MATCH_MOVED", "another referee has another match"))
     links[room.asked].hang_up()
     await room.pass_ms(LIMIT_MS + 500)
     assert room.entries()[-1].kind == "dealt"
