@@ -37,6 +37,7 @@ async def test_after_kills_nothing_is_lost_doubled_or_wrongly_flagged(tmp_path: 
     assert not processes_with(str(tmp_path))
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_broken_off_leaves_nothing_running(tmp_path: Path) -> None:
     command = [
         sys.executable,

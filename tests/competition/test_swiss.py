@@ -96,7 +96,7 @@ def test_at_tables_of_four_hardly_anybody_meets_again() -> None:
     assert sum(count == 2 for count in meetings.values()) <= 6  # of 240
 
 
-@pytest.mark.parametrize(("entrants", "size", "rounds"), [(7, 2, 7), (11, 3, 5), (10, 4, 5), (7, 4, 2)])
+@pytest.mark.parametrize(("entrants", "size", "rounds"), [(7, 2, 7), (11, 3, 5), (7, 4, 2)])
 def test_no_bot_has_two_byes(entrants: int, size: int, rounds: int) -> None:
     plan = Swiss(bots(entrants), rounds, size)
     so_far = {match.id: result(match, by_name(match)) for match in season(plan)}

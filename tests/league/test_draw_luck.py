@@ -103,7 +103,7 @@ def test_the_luck_of_a_record_is_the_same_for_ever(tmp_path: Path) -> None:
 GOLDEN = [[-20.999405, -43.061548], [-8.101667, 7.254048]]
 
 
-@pytest.mark.parametrize("bot", [Careless, Liar])
+@pytest.mark.parametrize("bot", [Careless, pytest.param(Liar, marks=pytest.mark.slow)])
 def test_the_luck_of_declared_draws_is_zero_on_average(bot: type[Greedy], tmp_path: Path) -> None:
     lucks = [measure_draw_luck(record)[0] for record in records(tmp_path, bot, "greedy", matches=30)]
     assert stdev(lucks) > 1

@@ -42,6 +42,7 @@ def test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_wh
     assert int(found[1]) >= 4  # three kinds of matches, and the log
 
 
+@pytest.mark.slow
 def test_all_that_is_to_be_harmed_is_met() -> None:
     ended = run("--story", "plain", "--point", "nothing has this name", "--list")
     met = {line.rpartition(" > ")[2].partition(" ")[0] for line in ended.stdout.splitlines() if " > " in line}

@@ -129,7 +129,7 @@ async def test_a_server_that_is_told_to_stop_ends_in_order_and_goes_on_when_it_i
         assert any("SERVER_STOPPING" in survivor.hows for survivor in players.all)
 
 
-async def test_two_servers_on_one_folder_are_refused_in_clear_words():
+async def test_a_folder_and_a_port_that_are_taken_are_refused_in_clear_words():
     async with server_process() as (process, house):
         second = ServerProcess(process.data)
         with pytest.raises(AssertionError, match="did not start"):
@@ -141,10 +141,6 @@ async def test_two_servers_on_one_folder_are_refused_in_clear_words():
         async with house.table(2) as table:
             await table.sit()
             await table.play_out()
-
-
-async def test_a_port_that_is_taken_is_refused_in_clear_words():
-    async with server_process() as (process, _):
         with tempfile.TemporaryDirectory(prefix="sw-") as folder:
             second = ServerProcess(Path(folder))
             second.address = process.address

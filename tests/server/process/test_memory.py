@@ -177,10 +177,6 @@ async def is_flat(warm_up: int, count: int, grows: int) -> None:
     assert after.server - before.server < grows
 
 
-async def test_memory_is_flat_over_a_thousand_matches():
-    await is_flat(300, 700, 5 * 2**20)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_memory_is_flat_over_ten_thousand_matches():

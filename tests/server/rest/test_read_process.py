@@ -218,15 +218,20 @@ async def test_only_this_user_reaches_its_socket(reading_house: House) -> None:
     assert os.listdir(folder) == [f"{os.getpid()}.sock"]
 
 
-async def test_it_ends_with_the_server_and_leaves_no_socket() -> None:
+async def test_it_ends_with_the_server_without_a_warning_and_leaves_no_socket_and_no_port() -> None:
     with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        async with house_in(Path(folder), has_read_process=True) as house:
-            await ask(house.wire(), LIST)
+        async with house_in(Path(folder), has_read_process=True, http=HttpSettings(port=0)) as house:
+            assert house.server
+            port = int(house.server.http_address.rpartition(":")[2])
             process = process_of(house)
             pid = await process_other_than(process)
         assert os.listdir(process.folder) == []
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        assert house.logs.named("read_process_started")
+        assert not house.logs.named("read_process_ended")
 
 
 async def test_it_dies_with_a_server_that_is_killed() -> None:
@@ -323,24 +328,6 @@ async def test_the_server_counts_what_is_refused_over_http(http_reading_house: H
             await http.send("PUT", "/v1/games")
             assert (await http.answer(within_s=BACK_WITHIN_S)).status == 405
     await until(lambda: COUNTS.refusals["METHOD_NOT_ALLOWED"] == before + 2)
-
-
-async def test_the_end_of_the_process_is_no_warning_when_the_server_stops() -> None:
-    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        async with house_in(Path(folder), has_read_process=True, http=HttpSettings(port=0)) as house:
-            await process_other_than(process_of(house))
-        assert house.logs.named("read_process_started")
-        assert not house.logs.named("read_process_ended")
-
-
-async def test_the_http_port_is_free_when_the_server_has_stopped() -> None:
-    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        async with house_in(Path(folder), has_read_process=True, http=HttpSettings(port=0)) as house:
-            assert house.server
-            port = int(house.server.http_address.rpartition(":")[2])
-            await process_other_than(process_of(house))
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.0.0.1", port)
 
 
 # The way there

@@ -100,12 +100,16 @@ async def one_more_move(seats: Seats, asked: Chair) -> None:
 
 
 async def sit_again(seats: Seats, house: House, receipt: bytes = b"") -> None:
-    """The bots come to the restored servers, with the last receipts that they were given."""
+    """The bots come to the restored servers, with the last receipts that they were given.
+
+    All have their offers before one sits: a lost receipt ends the match, and then nobody is offered a seat.
+    """
     for chair in seats.chairs:
         attending = await house.wire(chair.wire.token, chair.wire.bot).attend()
         offer = await attending.offer(seats.match.name, 2, REFEREE_LEASE_S + SOON_S)
         chair.wire = Wire(offer.address, chair.wire.token, chair.wire.bot)
         house._wires.append(chair.wire)
+    for chair in seats.chairs:
         await chair.sit(receipt=receipt or (chair.last.receipt if chair.last else b""))
 
 
