@@ -247,12 +247,13 @@ def test_a_large_plan_is_seated_in_turn_and_is_nearly_as_even(monkeypatch: pytes
     assert relations.mean_deviation < 0.7
 
 
+@pytest.mark.slow
 def test_three_hundred_entrants_are_planned_for_many_rounds_in_moments() -> None:
     started = time.process_time()
-    plan = RoundRobin(bots(300), 2, 10)
-    assert len(plan.all_matches()) == 1_500
+    plan = RoundRobin(bots(300), 2, 100)
+    assert len(plan.all_matches()) == 15_000
     assert_even_seats(match.bots for match in plan.all_matches())
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 60
 
 
 @pytest.mark.slow

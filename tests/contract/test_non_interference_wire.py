@@ -23,6 +23,7 @@ from leaks.two_worlds import (
     renamed_receipts,
     setup_for,
 )
+from matches.effort import FULL
 from matches.one_match import nonce
 from matches.random_matches import TABLES, Chances, bounded, viewers
 from structlog.testing import capture_logs
@@ -47,10 +48,15 @@ every_table = pytest.mark.parametrize(
 )
 
 
+STEPS = 1.0 if FULL else 0.4
+"""The part of the steps of a match that is looked at."""
+
+
+@pytest.mark.sampled
 @every_table
 def test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know(game: Any, seats: int) -> None:
     """At every step of one match, for two who look on."""
-    found = list(comparisons(game, seats, Random(seats), 1.0, most_viewers=2))
+    found = list(comparisons(game, seats, Random(seats), STEPS, most_viewers=2))
     assert [each.differences for each in found if each.differences] == []
     assert sum(each.went_on for each in found) > len(found) / 3
     assert set().union(*(each.kinds for each in found)) >= {
@@ -59,11 +65,12 @@ def test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know(game: Any, seats:
     }  # fmt: skip
 
 
+@pytest.mark.sampled
 def test_a_seat_is_sent_the_same_bytes_by_websocket_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its streams have no writer task, so messages are made elsewhere."""
     monkeypatch.setattr(Room, "link_type", PushedLink)
     game = next(game for game, _ in TURNS)
-    found = list(comparisons(game, 2, Random(2), 1.0, most_viewers=2))
+    found = list(comparisons(game, 2, Random(2), STEPS, most_viewers=2))
     assert [each.differences for each in found if each.differences] == []
     assert sum(each.went_on for each in found) > len(found) / 3
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 LOCKS = {"dev": ROOT / "requirements.lock", "server": ROOT / "deploy" / "requirements.lock"}
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SOURCE = (
+    "docs/rules",
     "docs/starters",
     "pyproject.toml",
     "README.md",

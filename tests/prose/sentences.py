@@ -83,9 +83,12 @@ def sentences_of_python_comments(source: str) -> list[Sentence]:
     """The comments of a Python module, without marks for tools such as `noqa`. Lines of comments below each other are one text."""
     found: list[Sentence] = []
     begun, last, lines = 0, -1, list[str]()
+    if "#" not in source:
+        return []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        text = _TOOL_MARK.sub("", token.string[1:]).strip()
-        if token.type != tokenize.COMMENT or not text:
+        if token.type != tokenize.COMMENT:
+            continue
+        if not (text := _TOOL_MARK.sub("", token.string[1:]).strip()):
             continue
         number, is_alone = token.start[0], token.line.lstrip().startswith("#")
         if lines and not (is_alone and number == last + 1):

@@ -184,6 +184,7 @@ async def test_a_match_is_unharmed_by_callers_and_by_the_death_of_the_process(re
         while True:
             try:
                 answered.append(await ask(wire, LIST))
+                await asyncio.sleep(0.002)
             except grpc.aio.AioRpcError as error:
                 refused.add(error.code())
                 await asyncio.sleep(0.01)
