@@ -381,8 +381,10 @@ def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, l
 def comparisons(
     game: Any, seats: int, chance: Random, share: float, most_viewers: int = 9
 ) -> Iterator[Compared]:
-    for moment in Course(game, seats, chance).moments():
-        if chance.random() < share:
+    """At about this share of the steps of a match, and at the last three."""
+    moments = list(Course(game, seats, chance).moments())
+    for number, moment in enumerate(moments, 4):
+        if number > len(moments) or chance.random() < share:
             all_viewers = viewers(seats)
             for viewer in chance.sample(all_viewers, min(most_viewers, len(all_viewers))):
                 yield compared(game, moment, viewer, chance)
