@@ -190,11 +190,13 @@ def lost_tasks() -> Iterator[list[dict[str, Any]]]:
 
 
 @pytest.fixture(
-    params=["", PROTO, *(pytest.param(way, marks=pytest.mark.slow) for way in (HTTP, HTTPS))],
+    params=["", *(pytest.param(way, marks=pytest.mark.slow) for way in (PROTO, HTTP, HTTPS))],
     ids=["grpc", "websocket", "http", "https"],
 )
 def both_doors(request: pytest.FixtureRequest, house: House) -> Iterator[None]:
-    """The test is run with bots that come by gRPC, by WebSocket and, in `make nightly`, by plain HTTP and by HTTP over TLS.
+    """The test is run with bots that come by gRPC and, in `make nightly`, by WebSocket, by plain HTTP and by HTTP over TLS.
+
+    tests/server/ws has matches by WebSocket for every run.
 
     A test with the mark `not_by_http` sends bytes that have no form in HTTP, or is about a connection that a bot over HTTP has not.
     """
