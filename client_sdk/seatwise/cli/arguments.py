@@ -196,18 +196,17 @@ def parse_units(text: str) -> range:
 
 def add_unit_arguments(parser: ArgumentParser, units: str) -> None:
     """Add the options of a command whose work is done in units, which users know by this name."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--on", default="", metavar="WHERE",
         help="work on a Ray cluster: ray, or its address (default: processes of this machine)",
     )  # fmt: skip
-    parser.add_argument(
-        "--units", type=parse_units, metavar="START:END", help=f"do only these {units}, from 0, for --merge"
-    )
-    parser.add_argument(
+    add("--units", type=parse_units, metavar="START:END", help=f"do only these {units}, from 0, for --merge")
+    add(
         "--out", type=parse_output, metavar="FILE",
         help="write each answer to this file; the same command goes on from there",
     )  # fmt: skip
-    parser.add_argument(
+    add(
         "--merge",
         type=InputFile,
         nargs="+",
@@ -333,29 +332,28 @@ def _is_whole(text: str) -> bool:
 
 def add_security_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("encryption")
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--insecure", action="store_true", default=None,
         help="let the token travel in clear to another machine (default: $SEATWISE_INSECURE)",
     )  # fmt: skip
-    group.add_argument(
+    add(
         "--tls-pin", action="append", metavar="PIN",
         help="fingerprint of the server's key, as `seatwise serve` prints it; may be repeated (default: $SEATWISE_TLS_PIN)",
     )  # fmt: skip
-    group.add_argument(
+    add(
         "--tls-ca",
         type=InputFile,
         metavar="FILE",
         help="the CAs to trust, as PEM (default: $SEATWISE_TLS_CA, or the public ones)",
     )
-    group.add_argument(
+    add(
         "--tls-cert",
         type=InputFile,
         metavar="FILE",
         help="a client certificate, as PEM (default: $SEATWISE_TLS_CERT)",
     )
-    group.add_argument(
-        "--tls-key", type=InputFile, metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)"
-    )
+    add("--tls-key", type=InputFile, metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)")
 
 
 def security_of(args: Namespace) -> SecurityOptions:
