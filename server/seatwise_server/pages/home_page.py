@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 from starlette.requests import Request
 
 from seatwise.kits import KITS
+from seatwise.kits.frames import count_totals
 from seatwise.rules import read_rules
 from seatwise.v1 import ladder_pb2, match_pb2
+from seatwise_server.game_choice import is_hosted_game
+from seatwise_server.pages.match_page import LiveFrames, viewer_match
 from seatwise_server.pages.page_responses import PageCalls, address_of, is_private_connection, render_page
 from seatwise_server.pages.static_files import Downloads
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.guest_seats import guest_games
 
 LIVE_MATCHES = 12
+SCORED_MATCHES = 6
+"""Live matches of which the page shows the score."""
 FINISHED_MATCHES = 8
 SHOWN_LADDERS = 6
 LISTED_LADDERS = 50
@@ -27,8 +34,9 @@ LEADERS = 3
 class HomePage:
     """Answers /."""
 
-    def __init__(self, calls: PageCalls, downloads: Downloads, *, has_guests: bool) -> None:
+    def __init__(self, calls: PageCalls, live: LiveFrames, downloads: Downloads, *, has_guests: bool) -> None:
         self._calls = calls
+        self._live = live
         self._downloads = downloads
         self._guest_games = guest_games() if has_guests else ()
 
@@ -37,13 +45,18 @@ class HomePage:
         live = await self._list_matches(match_pb2.Match.STATE_RUNNING, LIVE_MATCHES)
         ladders = (await self._calls.call("LadderService/ListLadders", page_size=LISTED_LADDERS)).ladders
         running = [ladder for ladder in ladders if not ladder.HasField("close_time")]
+        finished = (await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches
+        featured = find_featured(live.matches, finished)
         return render_page(
             "home.html.j2",
+            featured=featured,
+            viewer_match=viewer_match(featured) if featured else "",
+            scores=await self._read_scores(live.matches),
             games=[name for name in KITS if read_rules(name)],
             guest_games=self._guest_games,
             live=live.matches,
             more_live=bool(live.next_page_token),
-            finished=(await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches,
+            finished=finished,
             ladders=[await self._with_leaders(ladder) for ladder in running[:SHOWN_LADDERS]],
             archive=[ladder for ladder in ladders if ladder.HasField("close_time")],
             leagues=(await self._calls.call("LeagueService/ListLeagues", page_size=SHOWN_LEAGUES)).leagues,
@@ -55,9 +68,41 @@ class HomePage:
     async def _list_matches(self, state: int, size: int) -> Any:
         return await self._calls.call("MatchService/ListMatches", state=state, page_size=size)
 
+    async def _read_scores(self, matches: Sequence[match_pb2.Match]) -> dict[str, dict[str, Any]]:
+        """Return the round and the points of the first live matches, by their names, as far as spectators may see them."""
+        shown = [match for match in matches if is_shown_live(match)][:SCORED_MATCHES]
+        found = await asyncio.gather(*(self._live.find_position(match.name) for match in shown))
+        return {
+            match.name: {
+                "table": position[0].table,
+                "points": count_totals(position[0].table, len(match.bots)),
+            }
+            for match, position in zip(shown, found, strict=True)
+            if position
+        }
+
     async def _with_leaders(self, ladder: ladder_pb2.Ladder) -> dict[str, Any]:
         table = await self._calls.call("LadderService/ListStandings", ladder=ladder.name, page_size=LEADERS)
         return {"ladder": ladder, "leaders": table.standings}
+
+
+def is_shown_live(match: match_pb2.Match) -> bool:
+    """Return whether pages show the positions of this match while it is played."""
+    return not match.deal_set.name and not is_hosted_game(match.game)
+
+
+def find_featured(
+    live: Sequence[match_pb2.Match], finished: Sequence[match_pb2.Match]
+) -> match_pb2.Match | None:
+    """Return the match that the home page plays: the first live one, or else the closest of those that ended last."""
+    shown = next(filter(is_shown_live, live), None)
+    ended = [match for match in finished if match.HasField("result") and not is_hosted_game(match.game)]
+    return shown or min(ended, key=_lead_of, default=None)
+
+
+def _lead_of(match: match_pb2.Match) -> int:
+    first, second = sorted(match.result.points, reverse=True)[:2]
+    return first - second
 
 
 # The page with the rules of a game.

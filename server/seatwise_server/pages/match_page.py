@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -83,10 +83,10 @@ class PositionWriter:
         following = [] if is_over else [self._frame("round", _describe_deal(table), table)]
         return [self._frame("live", said, ended, opened), *following]
 
-    def draw_position(self, response: match_service_pb2.WatchMatchResponse) -> str:
-        """Return a position as text."""
+    def write_position(self, response: match_service_pb2.WatchMatchResponse) -> tuple[Frame, str]:
+        """Return a position as a step that nothing led to, and as text."""
         frame = self._frame("live", "", self._writer.write_table(self._view_of(response)))
-        return self._writer.draw_text(frame, self._names)
+        return frame, self._writer.draw_text(frame, self._names)
 
     def _view_of(self, response: match_service_pb2.WatchMatchResponse) -> Any:
         if self._last is None or self._last[0] is not response:
@@ -196,6 +196,8 @@ def _to_json(value: Any) -> bytes:
 
 POSITION_S = 2.0
 """How long a page waits for the position of a match."""
+KEPT_POSITIONS = 64
+SHARED_POSITION_S = 2.0
 WATCH = "MatchService/WatchMatch"
 
 
@@ -207,6 +209,7 @@ class LiveFrames:
         self._streams = streams
         self._matches: dict[str, LiveSteps] = {}
         self._quota = Places(PAGE_SPECTATORS)
+        self._positions: TTLCache[str, tuple[Frame, str] | None] = TTLCache(KEPT_POSITIONS, SHARED_POSITION_S)
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Return the stream, which is refused where `WatchMatch` is refused."""
@@ -224,23 +227,28 @@ class LiveFrames:
         headers = {"cache-control": "no-store", "vary": "accept-encoding"}
         return Response(written, headers=headers, media_type=JSON_TYPE)
 
-    async def describe_position(self, name: str) -> str:
-        """Return the newest position that spectators may see as text; empty if there is none, or none comes soon."""
-        with suppress(Refusal, TimeoutError):
-            async with asyncio.timeout(POSITION_S):
-                return await self._read_position(name)
-        return ""
+    async def find_position(self, name: str) -> tuple[Frame, str] | None:
+        """Return the newest position that spectators may see, also as text; `None` if none comes soon.
 
-    async def _read_position(self, name: str) -> str:
+        One reading serves all who ask within `SHARED_POSITION_S`, so it counts for nobody.
+        """
+        if name not in self._positions:
+            self._positions[name] = None
+            with suppress(Refusal, TimeoutError):
+                async with asyncio.timeout(POSITION_S):
+                    self._positions[name] = await self._read_position(name)
+        return self._positions.get(name)
+
+    async def _read_position(self, name: str) -> tuple[Frame, str] | None:
         writer: PositionWriter | None = None
-        responses = await self._calls.open_stream(WATCH, name=name)
+        responses = await self._calls.open_shared_stream(WATCH, name=name)
         async with aclosing(responses):
             async for response in responses:
                 if response.HasField("match"):
                     writer = PositionWriter(response.match)
                 elif writer and response.WhichOneof("view"):
-                    return writer.draw_position(response)
-        return ""
+                    return writer.write_position(response)
+        return None
 
     async def _follow_news(self, name: str) -> AsyncGenerator[bytes, None]:
         with self._quota.reserve_place():
@@ -317,12 +325,13 @@ class MatchPage:
             is_live=is_live,
             position=await self._find_position(match) if is_live and not is_hosted else "",
             address=address_of(request),
-            viewer_match=_viewer_match(match),
+            viewer_match=viewer_match(match),
         )
 
     async def _find_position(self, match: match_pb2.Match) -> str:
         """Return the position of a live match as text; empty if spectators may see none."""
-        return "" if match.deal_set.name else await self._live.describe_position(match.name)
+        found = None if match.deal_set.name else await self._live.find_position(match.name)
+        return found[1] if found else ""
 
     async def answer_frames(self, request: Request, values: list[str]) -> Response:
         """Return the steps of a finished match as JSON. They never change."""
@@ -353,7 +362,7 @@ def _make_replay(record: str) -> KeptReplay:
     return KeptReplay(replay, json.dumps(replay.to_json(), separators=(",", ":")).encode())
 
 
-def _viewer_match(match: match_pb2.Match) -> str:
+def viewer_match(match: match_pb2.Match) -> str:
     """Return what the viewer must know of a match before its first position, as JSON."""
     known = {"match": match.name, "game": last_part(match.game), "bots": list(match.bots)}
     return json.dumps(known | {"names": list(short_names(tuple(match.bots)))})

@@ -56,11 +56,6 @@ class PageCalls:
         """Raise `Refusal` where anybody who called this method now would be refused before it began."""
         await self._prepare_call(method, None, fields)
 
-    async def open_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
-        """Call a method that streams, as anybody may, and return its responses."""
-        await self.admit(method, **fields)
-        return await self.open_shared_stream(method, **fields)
-
     async def open_shared_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
         """Call a method that streams, for several people who have been admitted each."""
         operation, caller, request = await self._find_call(method, None, fields)
@@ -202,6 +197,11 @@ def ending_words(ending: int | str) -> str:
     return _ENDINGS.get(name.removeprefix("ENDING_"), "unknown")
 
 
+def order_of(values: Sequence[int], is_ranks: bool) -> list[int]:
+    """Return the seats with the first one before the others: that of the least rank, or of the most points."""
+    return sorted(range(len(values)), key=lambda seat: values[seat] if is_ranks else -values[seat])
+
+
 def show_time(time: Timestamp) -> Markup:
     """Return a point in time, in UTC, for people and for programs."""
     told = time.ToDatetime()
@@ -225,6 +225,7 @@ PAGE_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "game_title": game_title,
     "state_words": state_words,
     "ending_words": ending_words,
+    "order_of": order_of,
     "show_time": show_time,
     "show_span": show_span,
 }

@@ -44,7 +44,7 @@ def add_pages(
     matches = MatchPage(calls, live)
     pages = {
         "/": HomePage(
-            calls, downloads, has_guests=bool(settings.guests and settings.guest_sockets)
+            calls, live, downloads, has_guests=bool(settings.guests and settings.guest_sockets)
         ).make_page,
         "/matches": MatchListPage(calls).make_page,
         "/matches/{match}": matches.make_page,

@@ -30,12 +30,12 @@ from seatwise.v1 import (
 from seatwise_server.config import HttpSettings
 from seatwise_server.league.settings import Entrant
 from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent
-from seatwise_server.pages.home_page import HomePage
+from seatwise_server.pages.home_page import HomePage, find_featured
 from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage
 from seatwise_server.pages.league_page import LeaguePage, league_verdict, plan_league
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
-from seatwise_server.pages.page_responses import PageCalls
+from seatwise_server.pages.page_responses import PageCalls, order_of
 from seatwise_server.pages.static_files import Downloads, static_contents
 from seatwise_server.rest.rest_app import GZIP_LEVEL
 
@@ -318,6 +318,25 @@ async def test_full_lists_of_matches_are_small() -> None:
     assert await size_of(MatchListPage(calls).make_page) < LARGEST_PAGE
 
 
+class NoPositions:
+    """Stands for the steps of live matches."""
+
+    async def find_position(self, _name: str) -> None:
+        """Finds none."""
+
+
+async def test_the_featured_match_is_live_or_else_the_closest_whose_positions_are_shown() -> None:
+    close, far = finished_matches(2).matches
+    close.result.points[:], far.result.points[:] = (40, 20, 39, 3), (40, 20, 30, 3)
+    secret = match_pb2.Match(name="matches/of-a-set", game="games/ugo")
+    secret.deal_set.name = "sets/one"
+    live = match_pb2.Match(name="matches/live", game="games/ugo")
+    assert find_featured([secret], [far, close]) is close
+    assert find_featured([secret, live], [far, close]) is live
+    assert find_featured([], []) is None
+    assert order_of((2, 3, 1), True) == [2, 0, 1] == order_of((5, 4, 9), False)
+
+
 async def test_the_home_page_of_a_busy_server_is_small() -> None:
     calls = ladder_calls()
     leagues = [
@@ -325,4 +344,9 @@ async def test_the_home_page_of_a_busy_server_is_small() -> None:
         for _ in range(20)
     ]
     calls.answers["ListLeagues"] = league_service_pb2.ListLeaguesResponse(leagues=leagues)
-    assert await size_of(HomePage(calls, Downloads(HttpSettings()), has_guests=True).make_page) < LARGEST_PAGE
+    assert (
+        await size_of(
+            HomePage(calls, cast("Any", NoPositions()), Downloads(HttpSettings()), has_guests=True).make_page
+        )
+        < LARGEST_PAGE
+    )

@@ -70,8 +70,8 @@ function drawText(element, text) {
 }
 
 class Viewer {
-  constructor(element, replay) {
-    this.replay = replay;
+  constructor(element, replay, { isFeatured = false } = {}) {
+    Object.assign(this, { replay, isFeatured });
     this.step = -1;
     this.timer = 0;
     this.viewpoint = replay.viewpoint;
@@ -96,7 +96,7 @@ class Viewer {
     const told = make("div", { class: "told" }, this.facts, this.sentence, this.turn, this.hint);
     const stage = make("div", { class: "stage" }, make("div", { class: "top" }, told, this.table), this.boards, this.opened.section);
     this.side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
-    element.classList.add("viewer");
+    element.classList.add("viewer", ...(this.isFeatured ? ["featured"] : []));
     element.replaceChildren(make("div", { class: "columns" }, stage, this.side), this.buildBar());
     addEventListener("hashchange", () => this.readLink());
     addEventListener("keydown", (event) => this.onKey(event));
@@ -263,11 +263,11 @@ class Viewer {
 
   keepLink() {
     clearTimeout(this.linkTimer);
-    this.linkTimer = setTimeout(() => history.replaceState(null, "", this.linkToStep()), LINK_AFTER_MS);
+    if (!this.isFeatured) this.linkTimer = setTimeout(() => history.replaceState(null, "", this.linkToStep()), LINK_AFTER_MS);
   }
 
   readLink() {
-    const named = new URLSearchParams(location.hash.slice(1));
+    const named = new URLSearchParams(this.isFeatured ? "" : location.hash.slice(1));
     if (this.step >= 0 && !named.has("step")) return; // a link to another place of the page
     if (this.replay.viewpoint === "all") this.setViewpoint(named.get("see") ?? "all");
     this.fill();
@@ -297,7 +297,7 @@ class Viewer {
 
   onKey(event) {
     const isInside = this.element.contains(event.target);
-    const isElsewhere = !isInside && event.target !== document.body; // a table that scrolls needs its keys
+    const isElsewhere = !isInside && (this.isFeatured || event.target !== document.body); // a table that scrolls needs its keys
     const typed = event.target.closest?.("input:not([type=range]), select, textarea");
     if (event.ctrlKey || event.metaKey || event.altKey || typed || isElsewhere) return;
     const isPressed = event.key === " " && event.target.closest?.("button, summary, a");
@@ -329,8 +329,16 @@ class Viewer {
   }
 
   playOn() {
-    if (this.step < this.last) this.show(this.step + 1);
-    else this.togglePlay();
+    if (this.step < this.last) return this.show(this.step + 1);
+    this.togglePlay();
+    this.onEnd?.();
+  }
+
+  // Plays by itself, as a featured match does. A person may stop it.
+  playFrom(step, onEnd) {
+    this.onEnd = onEnd;
+    this.show(step, false);
+    this.togglePlay();
   }
 
   replace(replay) {
@@ -342,5 +350,5 @@ class Viewer {
   }
 }
 
-// Show a match in this element. Returns the viewer: `show(step)`, `replace(replay)`.
-export const mount = (element, replay) => new Viewer(element, replay);
+// Show a match in this element. Returns the viewer: `show(step)`, `replace(replay)`. A featured one follows no link and plays by itself.
+export const mount = (element, replay, options) => new Viewer(element, replay, options);

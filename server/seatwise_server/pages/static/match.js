@@ -4,13 +4,17 @@ import { mount } from "./viewer.js";
 const SHORTEST_DRAW_MS = 300;
 const RETRY_MS = 5_000;
 const TRIES = 3;
+// A featured match is played from so many steps before its decisive moment; when it is over, the page rests, and shows the next one.
+const STEPS_BEFORE = 20;
+const REST_MS = 8_000;
 const element = document.querySelector("#viewer");
 const told = document.querySelector("#link-state");
 
 // The result stands beside the board, where there is room.
 function mountBeside(replay) {
-  const made = mount(element, replay);
-  made.side.prepend(document.querySelector("#state"));
+  const isFeatured = "plays" in element.dataset, made = mount(element, replay, { isFeatured });
+  if (!isFeatured) made.side.prepend(document.querySelector("#state"));
+  else if (replay.chain && !matchMedia("(prefers-reduced-motion: reduce)").matches) made.playFrom((replay.decisive_step ?? 0) - STEPS_BEFORE, () => setTimeout(() => location.reload(), REST_MS));
   return made;
 }
 
