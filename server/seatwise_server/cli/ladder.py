@@ -30,6 +30,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import asking, table
 from seatwise_server.cli.asking import Call
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.standings.ranking import format_ranges
 from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.ladder.bot_form import rate_log
 from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS, strengths_by_bot
@@ -443,17 +444,6 @@ def _standing_row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str
             )
         ),
     ]
-
-
-def format_ranges(numbers: Sequence[int]) -> str:
-    """Write numbers as ranges: 1, 2, 3, 5 is 1-3, 5."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
 
 
 def show_history(title: str, results: Sequence[ladder_pb2.LadderResult]) -> None:

@@ -10,8 +10,10 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from seatwise.v1 import ladder_pb2
-from seatwise_server.league.report.figures import Whisker, draw_curves, draw_whiskers
+from seatwise_server.competition.standings.ranking import format_ranges
+from seatwise_server.league.report.figures import draw_curves
 from seatwise_server.pages.page_responses import PageCalls, bot_label, render_page, short_label
+from seatwise_server.refusal import Refusal
 
 LADDER_PLACES = 50
 LADDER_MATCHES = 15
@@ -29,14 +31,12 @@ class LadderPage:
         """Return the page of one ladder."""
         name = f"ladders/{values[0]}"
         ladder = (await self._calls.call("LadderService/GetLadder", name=name)).ladder
-        page = request.query_params.get("page", "")
-        table = await self._calls.call(
-            "LadderService/ListStandings", ladder=name, page_size=LADDER_PLACES, page_token=page
-        )
+        page, bot = (request.query_params.get(key, "").strip() for key in ("page", "bot"))
+        table, refusal = await self._read_table(name, page, bot)
+        start = table.standings[0].place - 1 if table.standings else 0
         matches = await self._calls.call(
             "MatchService/ListMatches", competition=name, page_size=LADDER_MATCHES
         )
-        token = table.next_page_token
         return render_page(
             "ladder.html.j2",
             ladder=ladder,
@@ -46,12 +46,29 @@ class LadderPage:
             verdict=ladder_verdict(table.standings, is_over=ladder.HasField("close_time"))
             if table.standings and not page
             else "",
-            whiskers=draw_strengths(table.standings) if table.standings else "",
-            next_url=f"/{name}?{urlencode({'page': token})}" if token else "",
+            asked=bot,
+            refusal=refusal,
+            whiskers=whiskers_of(table.standings),
+            likes=describe_likes(table.standings),
+            pages=_list_pages(f"/{name}", start, table.total_size),
             history=await self._draw_history(name, [line.bot for line in table.standings[:CURVES]]),
             history_bots=min(CURVES, len(table.standings)),
             matches=matches.matches,
         )
+
+    async def _read_table(self, ladder: str, page: str, bot: str) -> tuple[Any, str]:
+        """Return a page of the table: that of a bot, if one is asked for and has a place, and why there is none."""
+        fields: dict[str, Any] = {"ladder": ladder, "page_size": LADDER_PLACES}
+        if bot:
+            name, _, version = bot.removeprefix("bots/").replace("/versions/", " ").partition(" ")
+            asked = f"bots/{name}/versions/{version.strip() or 1}"
+            try:
+                return await self._calls.call("LadderService/ListStandings", **fields, bot=asked), ""
+            except Refusal as refused:
+                if refused.reason not in ("NOT_FOUND", "INVALID_ARGUMENT"):
+                    raise
+                return await self._calls.call("LadderService/ListStandings", **fields), str(refused)
+        return await self._calls.call("LadderService/ListStandings", **fields, page_token=page), ""
 
     async def _draw_history(self, ladder: str, bots: Sequence[str]) -> Markup | None:
         """Draw how the first bots of the table came to their strengths; nothing while there is only one point."""
@@ -86,7 +103,48 @@ def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def draw_strengths(standings: Sequence[Any]) -> Markup:
-    """Draw the strength of each line of the table with its interval."""
-    rows = [Whisker(short_label(line.bot), line.strength, line.low, line.high) for line in standings]
-    return draw_whiskers("Strength with its 95 % interval, at every look", rows, "strength", 0.0)
+def whiskers_of(standings: Sequence[ladder_pb2.Standing]) -> dict[str, tuple[int, int, int, int]]:
+    """Return for each bot where its interval begins, its strength and where the interval ends, and zero: in thousandths of the width."""
+    least = min((line.low for line in standings), default=0.0)
+    wide = max((line.high for line in standings), default=0.0) - least or 1.0
+
+    def place_of(strength: float) -> int:
+        return round(1000 * min(max((strength - least) / wide, 0.0), 1.0))
+
+    return {
+        line.bot: (place_of(line.low), place_of(line.strength), place_of(line.high), place_of(0.0))
+        for line in standings
+    }
+
+
+def describe_likes(standings: Sequence[ladder_pb2.Standing]) -> dict[str, str]:
+    """Return for each bot the places that the results do not tell apart from its own, such as "2-11".
+
+    An ellipsis stands for places of another page of the table.
+    """
+    places = {line.bot: line.place for line in standings}
+    middle = standings[len(standings) // 2].place if standings else 0
+    said = {}
+    for line in standings:
+        near = sorted(places[bot] for bot in line.not_distinguishable_from if bot in places)
+        has_more = len(near) < len(line.not_distinguishable_from)
+        told = format_ranges(sorted({*near, line.place})) if near or has_more else "no other"
+        is_before = has_more and line.place < middle
+        said[line.bot] = f"{'… ' if is_before else ''}{told}{' …' if has_more and not is_before else ''}"
+    return said
+
+
+def _list_pages(path: str, start: int, lines: int) -> list[tuple[str, str]]:
+    """Return the words and the URLs of the other pages of a table."""
+    last = max(0, (lines - 1) // LADDER_PLACES * LADDER_PLACES)
+    starts = {
+        "First": 0,
+        "Previous": max(0, start - LADDER_PLACES),
+        "Next": min(start + LADDER_PLACES, last),
+        "Last": last,
+    }
+    return [
+        (word, f"{path}?{urlencode({'page': at})}" if at else path)
+        for word, at in starts.items()
+        if (at < start if word in ("First", "Previous") else at > start)
+    ]

@@ -230,7 +230,7 @@ class LiveFrames:
     async def find_position(self, name: str) -> tuple[Frame, str] | None:
         """Return the newest position that spectators may see, also as text; `None` if none comes soon.
 
-        One reading serves all who ask within `SHARED_POSITION_S`, so it counts for nobody.
+        One reading serves all who ask within `SHARED_POSITION_S`, and is no read of theirs.
         """
         if name not in self._positions:
             self._positions[name] = None

@@ -132,6 +132,12 @@ class LadderService:
         await self._get_meta(request.ladder)
         start, size = parse_position(request.page_token), page_size(request.page_size)
         table = await self._tables.get_table(request.ladder)
+        if request.bot:
+            check_bot_name("bot", request.bot)
+            found = (number for number, line in enumerate(table.standings) if line.bot == request.bot)
+            if (number := next(found, None)) is None:
+                raise Refusal("NOT_FOUND", f"{request.bot} has no place on {request.ladder}")
+            start = max(0, number - size // 2)
         shown = table.standings[start : start + size]
         kinds = await self._store.bots.kinds_of([line.bot for line in shown])
         return pb.ListStandingsResponse(
@@ -139,6 +145,7 @@ class LadderService:
             next_page_token=str(start + size) if len(table.standings) > start + size else "",
             results=table.results,
             update_time=optional_timestamp(table.publish_ms),
+            total_size=len(table.standings),
         )
 
     async def list_standings_history(

@@ -19,8 +19,8 @@ from harness.terminal import seatwise
 from seatwise.client import AsyncClient
 from seatwise_referee.ending import Ending
 from seatwise_referee.verify import verify_lines
-from seatwise_server.cli.ladder import format_ranges
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.standings.ranking import format_ranges
 from seatwise_server.store.keys import ladder_settings
 from seatwise_server.store.redis.client import call
 

@@ -285,6 +285,13 @@ async def test_lists_are_read_page_by_page(house: House) -> None:
         bots += [each.bot for each in page.standings]
         token = page.next_page_token
     assert len(set(bots)) == len(bots) == 3
+    request = ladder_service_pb2.ListStandingsRequest(ladder=it.name, page_size=2, bot=bots[2])
+    near = await it.stub.ListStandings(request)
+    assert [each.bot for each in near.standings] == bots[1:]
+    assert near.total_size == 3
+    request.bot = "bots/nobody/versions/1"
+    refused = await refusal_of(it.stub.ListStandings(request))
+    assert refused.reason == "NOT_FOUND"
     names = []
     while token or not names:
         page = await it.stub.ListLadders(ladder_service_pb2.ListLaddersRequest(page_size=2, page_token=token))

@@ -28,10 +28,11 @@ from seatwise.v1 import (
     match_service_pb2,
 )
 from seatwise_server.config import HttpSettings
+from seatwise_server.league.report.facts import describe_leaders
 from seatwise_server.league.settings import Entrant
 from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent
 from seatwise_server.pages.home_page import HomePage, find_featured
-from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage
+from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage, describe_likes
 from seatwise_server.pages.league_page import LeaguePage, league_verdict, plan_league
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
@@ -293,6 +294,21 @@ def ladder_calls() -> AnsweredCalls:
 
 async def test_a_full_page_of_a_ladder_is_small() -> None:
     assert await size_of(LadderPage(ladder_calls()).make_page, "main") < LARGEST_PAGE
+
+
+async def test_places_that_are_not_told_apart_are_ranges_and_say_what_is_on_another_page() -> None:
+    def line(place: int, *others: int) -> ladder_pb2.Standing:
+        return ladder_pb2.Standing(
+            bot=BOTS[place], place=place, not_distinguishable_from=[BOTS[each] for each in others]
+        )
+
+    page = [line(51, 49, 52), line(52, 51, 53), line(53, 54, 55), line(54)]
+    assert list(describe_likes(page).values()) == ["… 51-52", "51-53", "53-54 …", "no other"]
+
+
+async def test_a_verdict_names_at_most_six_rivals() -> None:
+    verdict = describe_leaders(["ann"], [f"b{number}" for number in range(9)], is_over=True)
+    assert verdict.endswith("apart from b0, b1, b2, b3, b4, b5 and 3 more.")
 
 
 async def test_the_page_of_a_bot_with_many_opponents_is_small() -> None:

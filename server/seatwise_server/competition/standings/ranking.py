@@ -123,3 +123,14 @@ def _build_row(
         walk_overs=season.walk_overs[bot],
         tie_breaks=tuple(applied),
     )
+
+
+def format_ranges(numbers: Sequence[int]) -> str:
+    """Write numbers as ranges: 1, 2, 3, 5 is 1-3, 5."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in found)

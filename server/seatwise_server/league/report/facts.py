@@ -207,6 +207,10 @@ def _make_pair(facts: Facts, pair: tuple[int, int], matches: list[PairMatch], mo
 NO_RESULT = "No result counts yet."
 
 
+MOST_NAMED = 6
+"""The most rivals that a verdict names."""
+
+
 def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is_over: bool) -> str:
     """Return the verdict on a season.
 
@@ -227,4 +231,6 @@ def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is
         return f"{leaders[0]} {verb}."
     if not rivals:
         return f"{leaders[0]} {verb}, and the results tell it apart from every other entrant."
-    return f"{leaders[0]} {verb}, but the results do not tell it apart from {join_names(rivals)}."
+    more = f"{len(rivals) - MOST_NAMED} more" if len(rivals) > MOST_NAMED else ""
+    named = join_names([*rivals[:MOST_NAMED], more] if more else rivals)
+    return f"{leaders[0]} {verb}, but the results do not tell it apart from {named}."
