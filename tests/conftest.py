@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -21,11 +22,14 @@ LONGEST_FILES = (
     "test_run.py",
     "test_crash.py",
     "test_chaos.py",
-    "test_secrets.py",
     "test_read_process.py",
     "test_store_nodes.py",
-    "test_non_interference_wire.py",
     "test_failpoints.py",
+    "test_storms.py",
+    "test_serve_cli.py",
+    "test_no_shows.py",
+    "test_backup.py",
+    "test_takeover.py",
 )
 """Files that take longest. They are run first, so that no process waits at the end for one of them."""
 
@@ -61,6 +65,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     is_compiled = not str(seatwise_referee.match.__file__).endswith(".py")
     if is_compiled and item.get_closest_marker("needs_sources"):
         pytest.skip("the compiled core has no sources or docstrings to read, and no methods to replace")
+
+
+def pytest_collection_finish() -> None:
+    """Lets no collection of garbage look at the tests again: they stay to the end."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -154,7 +154,7 @@ def test_the_changelog_lists_releases_and_the_newest_is_this_one() -> None:
 
 def test_the_manifests_name_images_of_this_release() -> None:
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "deploy").rglob("*.yaml"))]
-    images = re.findall(r"image: seatwise:(\S+)", "\n".join(texts))
+    images = re.findall(r'image: seatwise:([^\s"]+)', "\n".join(texts))
     assert set(images) == {PROJECT["version"]}
 
 

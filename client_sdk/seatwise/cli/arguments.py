@@ -196,17 +196,18 @@ def parse_units(text: str) -> range:
 
 def add_unit_arguments(parser: ArgumentParser, units: str) -> None:
     """Add the options of a command whose work is done in units, which users know by this name."""
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "--on", default="", metavar="WHERE",
         help="work on a Ray cluster: ray, or its address (default: processes of this machine)",
     )  # fmt: skip
-    add("--units", type=parse_units, metavar="START:END", help=f"do only these {units}, from 0, for --merge")
-    add(
+    parser.add_argument(
+        "--units", type=parse_units, metavar="START:END", help=f"do only these {units}, from 0, for --merge"
+    )
+    parser.add_argument(
         "--out", type=parse_output, metavar="FILE",
         help="write each answer to this file; the same command goes on from there",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--merge",
         type=InputFile,
         nargs="+",
@@ -332,28 +333,29 @@ def _is_whole(text: str) -> bool:
 
 def add_security_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("encryption")
-    add = group.add_argument
-    add(
+    group.add_argument(
         "--insecure", action="store_true", default=None,
         help="let the token travel in clear to another machine (default: $SEATWISE_INSECURE)",
     )  # fmt: skip
-    add(
+    group.add_argument(
         "--tls-pin", action="append", metavar="PIN",
         help="fingerprint of the server's key, as `seatwise serve` prints it; may be repeated (default: $SEATWISE_TLS_PIN)",
     )  # fmt: skip
-    add(
+    group.add_argument(
         "--tls-ca",
         type=InputFile,
         metavar="FILE",
         help="the CAs to trust, as PEM (default: $SEATWISE_TLS_CA, or the public ones)",
     )
-    add(
+    group.add_argument(
         "--tls-cert",
         type=InputFile,
         metavar="FILE",
         help="a client certificate, as PEM (default: $SEATWISE_TLS_CERT)",
     )
-    add("--tls-key", type=InputFile, metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)")
+    group.add_argument(
+        "--tls-key", type=InputFile, metavar="FILE", help="its key, as PEM (default: $SEATWISE_TLS_KEY)"
+    )
 
 
 def security_of(args: Namespace) -> SecurityOptions:

@@ -24,37 +24,42 @@ if TYPE_CHECKING:
 
 
 def configure(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "bot",
         type=parse_bot,
         help="FILE.py:CLASS, or the name of a sample of the game, such as random; `seatwise games` lists them",
     )
-    add("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
-    add(
+    parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
+    parser.add_argument(
         "--token",
         help=f"the bot's token (default: ${TOKEN_VARIABLE}; on the server's own machine the command gets one itself)",
     )
-    add("--name", help="name to register if there is no token (default: made from the class name)")
-    add("--version", default="1", help="version of the bot (default: %(default)s)")
-    add(
+    parser.add_argument(
+        "--name", help="name to register if there is no token (default: made from the class name)"
+    )
+    parser.add_argument("--version", default="1", help="version of the bot (default: %(default)s)")
+    parser.add_argument(
         "--queue",
         action="append",
         help="queue in which to wait; may be repeated (default: the casual queue of the game)",
     )
-    add("--no-queue", action="store_true", help="wait only for matches that name the bot")
-    add("--game", help="game to play (default: the first one of `seatwise games`)")
-    add("--max-matches", type=int, default=4, help="maximum number of matches at once (default: %(default)s)")
-    add("--matches", type=int, help="stop after this many matches (default: play until Ctrl-C)")
-    add("--front-door", action="store_true", help="reach all referees through --address")
-    add(
+    parser.add_argument("--no-queue", action="store_true", help="wait only for matches that name the bot")
+    parser.add_argument("--game", help="game to play (default: the first one of `seatwise games`)")
+    parser.add_argument(
+        "--max-matches", type=int, default=4, help="maximum number of matches at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--matches", type=int, help="stop after this many matches (default: play until Ctrl-C)"
+    )
+    parser.add_argument("--front-door", action="store_true", help="reach all referees through --address")
+    parser.add_argument(
         "--times",
         type=parse_output,
         metavar="FILE",
         help="append the time that each answer took, by the bot's own clock, to this file",
     )
-    add("--quiet", action="store_true", help="print only warnings and errors")
-    add("--json", action="store_true", help="print results and summary as lines of JSON")
+    parser.add_argument("--quiet", action="store_true", help="print only warnings and errors")
+    parser.add_argument("--json", action="store_true", help="print results and summary as lines of JSON")
     add_security_arguments(parser)
 
 

@@ -20,18 +20,21 @@ OTHER_PROCESS_S = 600.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("game", metavar="GAME", help="name of a game from outside; `seatwise games` lists them")
-    add(
+    parser.add_argument(
+        "game", metavar="GAME", help="name of a game from outside; `seatwise games` lists them"
+    )
+    parser.add_argument(
         "--matches",
         type=parse_count,
         default=30,
         metavar="N",
         help="number of matches (default: %(default)s)",
     )
-    add("--seed", type=int, default=1, metavar="N", help="number from which the matches follow")
-    add("--once", action="store_true", help="do not repeat the check in another process")
-    add("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="number from which the matches follow"
+    )
+    parser.add_argument("--once", action="store_true", help="do not repeat the check in another process")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: Namespace) -> int:

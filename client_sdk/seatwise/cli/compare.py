@@ -54,35 +54,36 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    add = parser.add_argument
-    add("old", metavar="OLD", help="the version that is known")
-    add("new", metavar="NEW", help="the version that may be better")
-    add(
+    parser.add_argument("old", metavar="OLD", help="the version that is known")
+    parser.add_argument("new", metavar="NEW", help="the version that may be better")
+    parser.add_argument(
         "--against", action="append", default=[], metavar="BOT",
         help="an opponent of both versions; up to three (default: the versions play each other)",
     )  # fmt: skip
-    add("--game", default=DEFAULT_GAME, help="game to play (default: %(default)s)")
-    add(
+    parser.add_argument("--game", default=DEFAULT_GAME, help="game to play (default: %(default)s)")
+    parser.add_argument(
         "--margin", type=parse_span, default=1.0, metavar="POINTS",
         help="stop too when the difference is certainly smaller than this, in points a match (default: %(default)g)",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--matches", type=parse_count, default=20_000, metavar="N",
         help="stop after this many matches (default: %(default)s)",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--planned", action="store_true",
         help="decide only after each tenth of --matches: this takes fewer matches, if you know how many you can afford",
     )  # fmt: skip
-    add("--jobs", type=parse_count, metavar="N", help="number of workers (default: one for each core)")
+    parser.add_argument(
+        "--jobs", type=parse_count, metavar="N", help="number of workers (default: one for each core)"
+    )
     add_unit_arguments(parser, "deals")
-    add("--seed", metavar="SEED", help="a text or number; the same seed gives the same deals")
-    add(
+    parser.add_argument("--seed", metavar="SEED", help="a text or number; the same seed gives the same deals")
+    parser.add_argument(
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
     add_deck_argument(parser)
-    add("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: Namespace) -> int:

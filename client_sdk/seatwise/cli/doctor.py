@@ -35,32 +35,35 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "--door",
         choices=["grpc", "websocket"],
         default="grpc",
         help="how the bot connects (default: %(default)s)",
     )
-    add("--only", action="append", default=[], metavar="CHECK", help="run this check; may be repeated")
-    add(
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="CHECK", help="run this check; may be repeated"
+    )
+    parser.add_argument(
         "--patience", type=parse_span, default=60.0, metavar="SECONDS",
         help="the longest wait for anything that is due (default: %(default)g)",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--positions", type=parse_count, default=200, metavar="N",
         help="number of questions in the check of moves (default: %(default)s)",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--jobs",
         type=parse_count,
         metavar="N",
         help="checks at once (default: one for each core, four at most)",
     )
-    add("--long", action="store_true", help="look at the memory over 100 matches, too")
-    add("--junit", type=parse_output, metavar="FILE", help="write the report as JUnit XML, too")
-    add("--json", action="store_true", help="print the report as JSON")
-    add(
+    parser.add_argument("--long", action="store_true", help="look at the memory over 100 matches, too")
+    parser.add_argument(
+        "--junit", type=parse_output, metavar="FILE", help="write the report as JUnit XML, too"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
         "command", nargs=REMAINDER, type=InputFile, metavar="-- COMMAND",
         help="the command that starts the bot",
     )  # fmt: skip

@@ -27,25 +27,34 @@ SLOW_QUEUE = "slow"
 
 
 def configure(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
-    add("--token", help=f"the bot's token (default: ${TOKEN_VARIABLE}); better not typed here")
-    add(
+    parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
+    parser.add_argument(
+        "--token", help=f"the bot's token (default: ${TOKEN_VARIABLE}); better not typed here"
+    )
+    parser.add_argument(
         "--name",
         default="language-model",
         help="name to register if there is no token, on the server's own machine",
     )
-    add("--version", default="1", help="version of the bot (default: %(default)s)")
-    add("--game", help="game to play (default: the first one of `seatwise games`)")
-    add("--queue", help="queue of find_match (default: slow, with minutes for each move, if the game has it)")
-    add("--http", action="store_true", help="serve streamable HTTP instead of standard input and output")
-    add("--host", default="127.0.0.1", help="address of HTTP (default: %(default)s, this machine only)")
-    add("--port", type=int, default=MCP_PORT, help="port of HTTP (default: %(default)s)")
-    add(
+    parser.add_argument("--version", default="1", help="version of the bot (default: %(default)s)")
+    parser.add_argument("--game", help="game to play (default: the first one of `seatwise games`)")
+    parser.add_argument(
+        "--queue", help="queue of find_match (default: slow, with minutes for each move, if the game has it)"
+    )
+    parser.add_argument(
+        "--http", action="store_true", help="serve streamable HTTP instead of standard input and output"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address of HTTP (default: %(default)s, this machine only)"
+    )
+    parser.add_argument("--port", type=int, default=MCP_PORT, help="port of HTTP (default: %(default)s)")
+    parser.add_argument(
         "--bearer-file", type=Path, metavar="FILE",
         help=f"file of the bearer token that HTTP clients must send (default: ${BEARER_VARIABLE}); made if it is not there",
     )  # fmt: skip
-    add("--allow-others", action="store_true", help="let other machines connect, in plain text")
+    parser.add_argument(
+        "--allow-others", action="store_true", help="let other machines connect, in plain text"
+    )
     add_security_arguments(parser)
 
 

@@ -45,26 +45,29 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    add = parser.add_argument
-    add("game", metavar="GAME", help="name of the game; `seatwise games` lists all")
-    add("bots", metavar="BOT", nargs="*", type=parse_bot, help="one bot for each seat")
-    add("--matches", type=parse_count, default=1, metavar="N", help="number of matches (default: 1)")
-    add("--seed", metavar="SEED", help="a text or number; the same seed gives the same matches")
-    add(
+    parser.add_argument("game", metavar="GAME", help="name of the game; `seatwise games` lists all")
+    parser.add_argument("bots", metavar="BOT", nargs="*", type=parse_bot, help="one bot for each seat")
+    parser.add_argument(
+        "--matches", type=parse_count, default=1, metavar="N", help="number of matches (default: 1)"
+    )
+    parser.add_argument(
+        "--seed", metavar="SEED", help="a text or number; the same seed gives the same matches"
+    )
+    parser.add_argument(
         "--records", type=parse_output, metavar="FILE",
         help="write the record of each match to this file, one a line",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--time", choices=["priced", "measured"], default="priced",
         help="in a race, charge a bot for what it does, or for the real time that it takes (default: %(default)s)",
     )  # fmt: skip
     _add_recorded(parser)
     add_deck_argument(parser)
-    add("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def _add_recorded(parser: ArgumentParser) -> None:

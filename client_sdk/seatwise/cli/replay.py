@@ -32,17 +32,20 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    add = parser.add_argument
-    add("file", type=InputFile, metavar="FILE", help="file of records, or a season bundle")
-    add("match", metavar="MATCH", nargs="?", default="", help="match, if FILE has several")
-    add("--at", type=parse_count_or_zero, metavar="STEP", help="step to begin with, from 0")
-    add("--seat", metavar="SEAT", help="number of a seat, or its bot: show only what that seat knew")
-    add("--hint", action="store_true", help="say what the strongest sample bot would play in each position")
-    add(
+    parser.add_argument("file", type=InputFile, metavar="FILE", help="file of records, or a season bundle")
+    parser.add_argument("match", metavar="MATCH", nargs="?", default="", help="match, if FILE has several")
+    parser.add_argument("--at", type=parse_count_or_zero, metavar="STEP", help="step to begin with, from 0")
+    parser.add_argument(
+        "--seat", metavar="SEAT", help="number of a seat, or its bot: show only what that seat knew"
+    )
+    parser.add_argument(
+        "--hint", action="store_true", help="say what the strongest sample bot would play in each position"
+    )
+    parser.add_argument(
         "--html", type=parse_output, metavar="OUT",
         help="write the match as a page to this file, and show nothing",
     )  # fmt: skip
-    add("--json", action="store_true", help="print the positions as JSON")
+    parser.add_argument("--json", action="store_true", help="print the positions as JSON")
     add_deck_argument(parser)
 
 

@@ -52,17 +52,18 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    add = parser.add_argument
-    add("file", metavar="FILE", help="file of records, or a season bundle")
-    add(
+    parser.add_argument("file", metavar="FILE", help="file of records, or a season bundle")
+    parser.add_argument(
         "--chain",
         type=_chain,
         metavar="HEX",
         help="published end of the record's chain, for a file of one record; or the digest of a season bundle; "
         "or the chain of the last entry of an audit log",
     )
-    add("--server", metavar="ADDR", help="host:port of the server that published the chains of these matches")
-    add(
+    parser.add_argument(
+        "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
+    )
+    parser.add_argument(
         "--jobs",
         type=_jobs,
         default=1,
@@ -71,7 +72,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     add_unit_arguments(parser, "batches of records")
     add_deck_argument(parser)
-    add("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_security_arguments(parser)
 
 

@@ -269,27 +269,28 @@ CERTIFICATES_HELP = "sign a certificate for servers with these hosts, by a CA of
 
 
 def _add_certificate_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("hosts", nargs="+", metavar="HOST", help="names and IP addresses by which clients call the server")
-    add(
+    parser.add_argument(
+        "hosts", nargs="+", metavar="HOST", help="names and IP addresses by which clients call the server"
+    )
+    parser.add_argument(
         "--ca",
         type=Path,
         required=True,
         metavar="FOLDER",
         help="folder of the CA; it is made at the first run",
     )
-    add(
+    parser.add_argument(
         "--into",
         type=Path,
         required=True,
         metavar="FOLDER",
         help="folder to write tls.crt, tls.key and ca.crt to",
     )
-    add(
+    parser.add_argument(
         "--readable", action="store_true",
         help="let every user that can open the folder read the key, for a server that runs as another user",
     )  # fmt: skip
-    add("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
     parser.set_defaults(run=_issue_certificates)
 
 

@@ -49,24 +49,25 @@ TABLE_S = 120.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--game", default=DEFAULT_GAME, choices=list(DEMOS), help="game to play (default: %(default)s)")
-    add(
+    parser.add_argument(
+        "--game", default=DEFAULT_GAME, choices=list(DEMOS), help="game to play (default: %(default)s)"
+    )
+    parser.add_argument(
         "--matches",
         type=arguments.parse_count,
         default=24,
         metavar="N",
         help="number of matches (default: %(default)s)",
     )
-    add(
+    parser.add_argument(
         "--records",
         type=arguments.parse_output,
         default="demo-records.jsonl",
         metavar="FILE",
         help="file for the records (default: %(default)s)",
     )
-    add("--json", action="store_true", help="print the table as JSON")
-    add(
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    parser.add_argument(
         "--keep",
         action="store_true",
         help="keep the server and its pages until Ctrl-C, so that you can look at the matches",

@@ -105,20 +105,23 @@ def _add_verb(
 
 
 def _configure_create(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--game", default=DEFAULT_GAME, choices=list(GAMES), help="game to play (default: %(default)s)")
-    add("--seats", type=int, default=4, help="seats at each table (default: %(default)s)")
-    add(
+    parser.add_argument(
+        "--game", default=DEFAULT_GAME, choices=list(GAMES), help="game to play (default: %(default)s)"
+    )
+    parser.add_argument("--seats", type=int, default=4, help="seats at each table (default: %(default)s)")
+    parser.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="option of the game, such as rounds=1",
     )
-    add("--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms")
-    add("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
-    add("--owners-together", action="store_true", help="let bots of one owner meet")
-    add(
+    parser.add_argument(
+        "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
+    )
+    parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
+    parser.add_argument("--owners-together", action="store_true", help="let bots of one owner meet")
+    parser.add_argument(
         "--follows", type=arguments.name_parser("ladders"), metavar="LADDER",
         help="begin the next season of this ladder, with all its settings",
     )  # fmt: skip

@@ -57,23 +57,28 @@ def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 
 def _configure_run(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("file", type=InputFile, metavar="LEAGUE.TOML", help="the league file; see docs/league.md")
-    add("--address", metavar="HOST:PORT", help="a running server (default: start one for this league)")
-    add("--token", help=f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)")
-    add(
+    parser.add_argument(
+        "file", type=InputFile, metavar="LEAGUE.TOML", help="the league file; see docs/league.md"
+    )
+    parser.add_argument(
+        "--address", metavar="HOST:PORT", help="a running server (default: start one for this league)"
+    )
+    parser.add_argument(
+        "--token", help=f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)"
+    )
+    parser.add_argument(
         "--results", type=parse_results, default=DEFAULT_RESULTS, metavar="FOLDER",
         help="folder for everything that the league writes (default: %(default)s)",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--on", default="", metavar="WHERE",
         help="play local tables on a Ray cluster: ray, or its address (default: processes of this machine)",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--stop-at-walk-over", action="store_true",
         help="let open matches end and stop when a match is lost by walk-over, so that you can annul it in time",
     )  # fmt: skip
-    add(
+    parser.add_argument(
         "--without", action="append", default=[], metavar="NAME",
         help="go on without this entrant, such as one that cannot be imported; may be repeated. Before the first match it is left "
         "out, afterwards a substitute resigns its matches",

@@ -49,19 +49,22 @@ def configure(parser: ArgumentParser) -> None:
 
 def _configure_create(create: ArgumentParser) -> None:
     create.set_defaults(act=_create_match)
-    add = create.add_argument
-    add("game", help=f"name of the game: games/{DEFAULT_GAME}, or {DEFAULT_GAME}")
-    add("bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1")
-    add(
+    create.add_argument("game", help=f"name of the game: games/{DEFAULT_GAME}, or {DEFAULT_GAME}")
+    create.add_argument(
+        "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
+    )
+    create.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="option of the game, such as rounds=1",
     )
-    add("--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms")
-    add("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
-    add(
+    create.add_argument(
+        "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
+    )
+    create.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
+    create.add_argument(
         "--deal-set",
         type=_parse_deal_set,
         metavar="SET:I/N",
@@ -94,16 +97,17 @@ def _configure_named(
 
 
 def _add_filters(listing: ArgumentParser) -> None:
-    add = listing.add_argument
-    add("--bot", help="only matches of this bot: bots/NAME/versions/V, or NAME for version 1")
-    add(
+    listing.add_argument(
+        "--bot", help="only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
+    )
+    listing.add_argument(
         "--mine",
         action="store_true",
         help="only matches of the bots that have registered themselves from this machine",
     )
-    add("--game", help=f"only matches of this game, such as {DEFAULT_GAME}")
-    add("--competition", metavar="NAME", help="only matches of ladders/NAME or leagues/NAME")
-    add(
+    listing.add_argument("--game", help=f"only matches of this game, such as {DEFAULT_GAME}")
+    listing.add_argument("--competition", metavar="NAME", help="only matches of ladders/NAME or leagues/NAME")
+    listing.add_argument(
         "--state",
         choices=["waiting", "seating", "running", "finished", "voided"],
         help="only matches in this state",

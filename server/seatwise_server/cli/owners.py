@@ -32,20 +32,19 @@ def configure_invites(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="invite_verb", required=True, metavar="VERB")
     text = "create an invite and print its token, which is shown only once"
     create = _add_verb(verbs, "create", text, _create_invite)
-    add = create.add_argument
-    add(
+    create.add_argument(
         "--bots", type=arguments.parse_count, default=3, metavar="N",
         help="most bots of each owner that is created with it (default: %(default)s)",
     )  # fmt: skip
-    add(
+    create.add_argument(
         "--matches", type=arguments.parse_count, default=8, metavar="N",
         help="most matches that each of these bots plays at once (default: %(default)s)",
     )  # fmt: skip
-    add(
+    create.add_argument(
         "--uses", type=arguments.parse_count, default=1, metavar="N",
         help="owners that may be created with it (default: %(default)s)",
     )  # fmt: skip
-    add(
+    create.add_argument(
         "--expires", type=parse_lifetime, default=0, metavar="TIME",
         help="time until it expires: 12h, 90d or 4w (default: 7d)",
     )  # fmt: skip
@@ -73,24 +72,25 @@ def configure_owners(parser: ArgumentParser) -> None:
     )  # fmt: skip
     show = _add_verb(verbs, "show", "show an owner, its bots and its quotas", _show_owner)
     quotas = _add_verb(verbs, "set-quotas", "set the quotas of an owner", _set_quotas)
-    add = quotas.add_argument
-    add("--bots", type=arguments.parse_count_or_zero, metavar="N", help="most bots that it may have")
-    add(
+    quotas.add_argument(
+        "--bots", type=arguments.parse_count_or_zero, metavar="N", help="most bots that it may have"
+    )
+    quotas.add_argument(
         "--matches", type=arguments.parse_count_or_zero, metavar="N",
         help="most matches that each of its bots plays at once",
     )  # fmt: skip
-    add(
+    quotas.add_argument(
         "--requests", type=arguments.parse_count_or_zero, metavar="N", help="most changes that it makes in a minute"
     )  # fmt: skip
-    add(
+    quotas.add_argument(
         "--matches-at-once", type=arguments.parse_count_or_zero, metavar="N",
         help="most matches that all its bots together play at once",
     )  # fmt: skip
-    add(
+    quotas.add_argument(
         "--matches-a-day", type=arguments.parse_count_or_zero, metavar="N",
         help="most matches that all its bots together begin in 24 hours",
     )  # fmt: skip
-    add(
+    quotas.add_argument(
         "--watches", type=arguments.parse_count_or_zero, metavar="N",
         help="most matches that it and its bots watch at once with their tokens",
     )  # fmt: skip
