@@ -500,7 +500,7 @@ async def test_nobody_gets_the_token_of_a_bot_of_the_server(http_house: House) -
 
 async def test_after_too_many_tries_to_log_in_an_address_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = cast("PageCalls", WrongTokenCalls())
-    pages = OperatorPages(calls, lambda: True, cast("Any", None))
+    pages = OperatorPages(calls, lambda: True, cast("Any", None), cast("Any", None))
     monkeypatch.setattr(pages, "_tries", TokenBuckets(1 / 60, 2, lambda: 0.0))
     for _ in range(2):
         assert (await pages.log_in(wrong_token_form(), [])).status_code == 403
