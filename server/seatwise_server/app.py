@@ -571,7 +571,7 @@ def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) ->
         return None
     tables = referee_role.referee.tables if referee_role else ()
     attending = lobby_role.lobby if lobby_role else ()
-    return GrpcEcho(measured.transport_lag, is_needed=lambda: len(tables) + len(attending) > 0)
+    return GrpcEcho(measured.transport_lag, lambda: len(tables) > 0, lambda: len(attending) > 0)
 
 
 def _wake_no_lobby() -> None:

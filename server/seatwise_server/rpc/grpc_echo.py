@@ -15,6 +15,8 @@ import structlog
 
 from seatwise_server.play.match_clock import ECHO_BEAT_S, TransportLag
 
+ATTENDED_BEAT_S = 0.25
+"""The time between two echoes while bots attend and none plays: then only delays of `LINK_BREAKING_S` matter."""
 ECHO_RETRY_S = 1.0
 """The pause after a connection of the echo was lost."""
 
@@ -24,10 +26,12 @@ log = structlog.get_logger()
 class GrpcEcho:
     """The echo of one process."""
 
-    def __init__(self, lag: TransportLag, is_needed: Callable[[], bool]) -> None:
-        """`is_needed` says whether anybody's time runs here: otherwise nothing is sent."""
+    def __init__(
+        self, lag: TransportLag, is_playing: Callable[[], bool], is_attended: Callable[[], bool]
+    ) -> None:
+        """`is_playing` says whether anybody's time runs here, `is_attended` whether bots wait: otherwise nothing is sent."""
         self._lag = lag
-        self._is_needed = is_needed
+        self._is_playing, self._is_attended = is_playing, is_attended
         self._method = f"/{secrets.token_hex(16)}/Echo"
 
     async def run_echo(self) -> None:
@@ -54,11 +58,14 @@ class GrpcEcho:
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
         async with grpc.aio.insecure_channel(target, options=options) as channel:
             call: grpc.aio.StreamStreamCall[bytes, bytes] = channel.stream_stream(self._method)()
+            attended_due = 0.0
             while True:
-                if not self._is_needed():
+                now = loop.time()
+                if not (self._is_playing() or (now >= attended_due and self._is_attended())):
                     await asyncio.sleep(ECHO_BEAT_S)
                     continue
-                self._lag.note_sent(loop.time())
+                attended_due = now + ATTENDED_BEAT_S
+                self._lag.note_sent(now)
                 await call.write(b"")
                 if await call.read() is grpc.aio.EOF:
                     return

@@ -30,7 +30,7 @@ from seatwise_server.play.match_clock import (
     TransportLag,
 )
 from seatwise_server.rpc import grpc_echo
-from seatwise_server.rpc.grpc_echo import GrpcEcho
+from seatwise_server.rpc.grpc_echo import ATTENDED_BEAT_S, GrpcEcho
 
 SECOND = {"free_ms": {"card": 1000, "arrange": 1000}, "bank_ms": 1, "grace_ms": 50}
 
@@ -262,7 +262,11 @@ def late_by(late_s: float) -> Callable[..., AsyncIterator[bytes]]:
 
 
 async def measured(
-    monkeypatch: pytest.MonkeyPatch, late_s: float, is_needed: Callable[[], bool], within_s: float = 10
+    monkeypatch: pytest.MonkeyPatch,
+    late_s: float,
+    is_playing: Callable[[], bool],
+    within_s: float = 10,
+    is_attended: bool = False,
 ) -> list[float]:
     """The round trips of three echoes, of which the server holds each back so long; none if they are not there in time."""
     took: list[float] = []
@@ -280,7 +284,7 @@ async def measured(
     monkeypatch.setattr(grpc_echo, "_echo", late_by(late_s))
     monkeypatch.setattr(grpc_echo, "ECHO_RETRY_S", 60)
     lag.note_returned = note_returned  # type: ignore[method-assign]
-    running_echo = asyncio.create_task(GrpcEcho(lag, is_needed).run_echo())
+    running_echo = asyncio.create_task(GrpcEcho(lag, is_playing, lambda: is_attended).run_echo())
     try:
         async with asyncio.timeout(within_s):
             await done.wait()
@@ -301,6 +305,12 @@ async def test_echoes_go_round_and_what_holds_them_back_is_measured(monkeypatch:
 
 async def test_without_a_match_no_echo_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await measured(monkeypatch, 0.0, lambda: False, within_s=0.3) == []
+
+
+async def test_while_bots_only_attend_echoes_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = asyncio.get_running_loop().time()
+    assert len(await measured(monkeypatch, 0.0, lambda: False, is_attended=True)) == 3
+    assert asyncio.get_running_loop().time() - began >= 2 * ATTENDED_BEAT_S
 
 
 async def test_the_first_match_after_a_pause_is_measured_from_its_beginning(
