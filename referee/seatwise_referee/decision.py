@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypedDict
 
-from seatwise_referee.effects import Effect, EndMatch, RejectRequest, ShowView, WriteEntry
+from seatwise_referee.effects import Effect, EndMatch, RejectRequest, ShowView
 from seatwise_referee.ending import Ending, RejectReason, result_ranks
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import (
@@ -68,7 +68,7 @@ class Decision:
     def record_entry(self, entry: Entry, state: Any = None) -> None:
         """Record an entry, and move the position. `state` is the game's state after it, if it is known already."""
         self.position = position_after(self.position, entry, self.setup, self.game, state)
-        self.effects.append(WriteEntry(entry))
+        self.effects.append(entry)
 
     def next_stamp(self, now: int) -> EntryStamp:
         """Return the number of the next entry and its time, which is never before that of the last entry."""

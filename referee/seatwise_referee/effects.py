@@ -1,4 +1,7 @@
-"""The effects that a match asks its shell for. They are data; the shell performs them in their order."""
+"""The effects that a match asks its shell for. They are data; the shell performs them in their order.
+
+An entry among them is to be written to the journal before any other effect of the same command is performed.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,6 @@ from typing import TypeAlias
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry
-
-
-@dataclass(slots=True)
-class WriteEntry:
-    """Write this entry to the journal before any other effect of the same command is performed."""
-
-    entry: Entry
 
 
 @dataclass(slots=True)
@@ -63,4 +59,4 @@ class EndMatch:
     """The match is over: tell all seats."""
 
 
-Effect: TypeAlias = WriteEntry | ShowView | AcceptMove | RejectRequest | ShowChange | WakeAt | EndMatch
+Effect: TypeAlias = Entry | ShowView | AcceptMove | RejectRequest | ShowChange | WakeAt | EndMatch

@@ -139,7 +139,9 @@ def _charge_from_json(body: Mapping[str, Any]) -> Charge:
 
 
 @value_type
-class _Entry:
+class JournalEntry:
+    """One entry; `Entry` is the union of all its kinds."""
+
     kind: ClassVar[str]
     seq: int
     """Counts the entries of the match from 1, without gaps."""
@@ -154,7 +156,7 @@ class _Entry:
 
 
 @value_type
-class Sat(_Entry):
+class Sat(JournalEntry):
     """A bot sat down at its seat for the first time."""
 
     kind = "sat"
@@ -164,14 +166,14 @@ class Sat(_Entry):
 
 
 @value_type
-class Dealt(_Entry):
+class Dealt(JournalEntry):
     """The set-up is over. The deals follow from the seed and from the nonces in the entries before."""
 
     kind = "dealt"
 
 
 @value_type
-class Moved(_Entry):
+class Moved(JournalEntry):
     """A seat made a legal move in time."""
 
     kind = "move"
@@ -212,7 +214,7 @@ class DrawnMove(Moved):
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as the store holds it."""
-        return {**_Entry.to_json(self), "choices": [choice.to_json() for choice in self.choices]}
+        return {**JournalEntry.to_json(self), "choices": [choice.to_json() for choice in self.choices]}
 
 
 def with_choices(entry: Moved, choices: tuple[WeightedMove, ...]) -> DrawnMove:
@@ -242,7 +244,7 @@ def fault_of_choices(seq: int, choices: Sequence[WeightedMove]) -> str:
 
 
 @value_type
-class Defaulted(_Entry):
+class Defaulted(JournalEntry):
     """The referee played for seats that gave no answer."""
 
     kind = "default"
@@ -253,11 +255,11 @@ class Defaulted(_Entry):
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as the store holds it."""
-        return {**_Entry.to_json(self), "moves": [move.to_json() for move in self.moves]}
+        return {**JournalEntry.to_json(self), "moves": [move.to_json() for move in self.moves]}
 
 
 @value_type
-class Called(_Entry):
+class Called(JournalEntry):
     """Seats called in a race, and no other seat can have called before them."""
 
     kind = "called"
@@ -278,11 +280,11 @@ class Called(_Entry):
             "layouts": list(self.layouts),
             "request_ids": list(self.request_ids),
         }
-        return {**_Entry.to_json(self), **lists}
+        return {**JournalEntry.to_json(self), **lists}
 
 
 @value_type
-class Agreed(_Entry):
+class Agreed(JournalEntry):
     """A race ended without a call."""
 
     kind = "agreed"
@@ -302,11 +304,11 @@ class Agreed(_Entry):
             "silent": list(self.silent),
             "asked": [each.to_json() for each in self.asked],
         }
-        return {**_Entry.to_json(self), **lists}
+        return {**JournalEntry.to_json(self), **lists}
 
 
 @value_type
-class Rejected(_Entry):
+class Rejected(JournalEntry):
     """A move did not stand, in a way that counts against its seat."""
 
     kind = "rejected"
@@ -319,7 +321,7 @@ class Rejected(_Entry):
 
 
 @value_type
-class Resigned(_Entry):
+class Resigned(JournalEntry):
     """A seat gave up."""
 
     kind = "resigned"
@@ -327,7 +329,7 @@ class Resigned(_Entry):
 
 
 @value_type
-class Forfeited(_Entry):
+class Forfeited(JournalEntry):
     """The referee took a seat out of the match."""
 
     kind = "forfeited"
@@ -336,7 +338,7 @@ class Forfeited(_Entry):
 
 
 @value_type
-class TakenOver(_Entry):
+class TakenOver(JournalEntry):
     """Another referee owns the match from here on. Seats that are asked are asked again, with their full time."""
 
     kind = "taken_over"
@@ -344,7 +346,7 @@ class TakenOver(_Entry):
 
 
 @value_type
-class Frozen(_Entry):
+class Frozen(JournalEntry):
     """The referee stood still for the `ms` before `at_ms`. No seat is charged for that."""
 
     kind = "frozen"
@@ -354,7 +356,7 @@ class Frozen(_Entry):
 
 
 @value_type
-class Finished(_Entry):
+class Finished(JournalEntry):
     """The match was played to its end. This is its result."""
 
     kind = "finished"
@@ -366,11 +368,11 @@ class Finished(_Entry):
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as the store holds it."""
-        return {**_Entry.to_json(self), "endings": list(self.endings)}
+        return {**JournalEntry.to_json(self), "endings": list(self.endings)}
 
 
 @value_type
-class Voided(_Entry):
+class Voided(JournalEntry):
     """The match was ended without a result."""
 
     kind = "voided"
@@ -394,7 +396,7 @@ def _tuple_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda values: tuple(map(read, values))
 
 
-_FIELD_NAMES: dict[type[_Entry], tuple[str, ...]] = {
+_FIELD_NAMES: dict[type[JournalEntry], tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in _ALL_TYPES
 }
 _PRIVATE_NAMES = {

@@ -5,7 +5,7 @@ shell has the clock, the network and the store; a match has none of them.
 
 1. The shell calls a command, for example `submit_move`, with the time at which it came. Times are whole
    milliseconds since the match was opened.
-2. The match decides, and returns effects. A `WriteEntry` is a decision: only entries move the position.
+2. The match decides, and returns effects. The entries among them are decisions: only they move the position.
 3. The shell writes the entries to the journal and calls `confirm_entries`. Until then `view_for` and
    `update_for` show the position before, so nobody sees what the journal does not have.
 4. The shell performs the other effects in their order: it shows views, sends answers, sets its timer.

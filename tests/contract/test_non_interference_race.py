@@ -19,11 +19,10 @@ from matches.one_race import SEVEN, fitting, race_setup
 from structlog.testing import capture_logs
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import WriteEntry
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, CARDS, Lay, OfferEnd, Placement, UbongoCard
-from seatwise_referee.journal import encode_entry
+from seatwise_referee.journal import JournalEntry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_server.play.allowance import DistanceMeter
 
@@ -83,7 +82,7 @@ def moments(seats: int, chance: Random) -> Iterator[Moment]:
 
 def done(match: Match, effects: list[Any], now: int) -> list[Entry]:
     match.confirm_entries(now)
-    return [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
+    return [effect for effect in effects if isinstance(effect, JournalEntry)]
 
 
 def plan_for(moment: Moment, viewer: Seat, chance: Random) -> Plan:

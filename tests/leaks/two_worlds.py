@@ -19,10 +19,9 @@ from structlog.testing import capture_logs
 from leaks.resample import resampled
 from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import WriteEntry
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import encode_entry
+from seatwise_referee.journal import JournalEntry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position, RequestReply, SeatState, position_after
 from seatwise_referee.setup import Setup
@@ -111,7 +110,7 @@ class Course:
         self.do(self.match.submit_move(seat, prompt, f"m{self.match.position.seq}", move, self.now))
 
     def do(self, effects: list[Effect]) -> None:
-        written = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
+        written = [effect for effect in effects if isinstance(effect, JournalEntry)]
         self.entries += written
         if written:
             self.match.confirm_entries(self.now)

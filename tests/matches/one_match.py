@@ -7,9 +7,9 @@ from itertools import count
 from typing import Any
 
 from seatwise_referee import record
-from seatwise_referee.effects import Effect, WriteEntry
+from seatwise_referee.effects import Effect
 from seatwise_referee.game import Json, Seat
-from seatwise_referee.journal import Entry
+from seatwise_referee.journal import Entry, JournalEntry
 from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
@@ -58,7 +58,7 @@ class Desk:
     def do(self, effects: Iterable[Effect]) -> list[Effect]:
         """Writes and confirms; all effects, those of the confirmation too."""
         effects = list(effects)
-        written = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
+        written = [effect for effect in effects if isinstance(effect, JournalEntry)]
         self.journal.extend(written)
         return [*effects, *self.match.confirm_entries(self.now)] if written else effects
 

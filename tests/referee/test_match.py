@@ -14,7 +14,6 @@ from seatwise_referee.effects import (
     RejectRequest,
     ShowView,
     WakeAt,
-    WriteEntry,
 )
 from seatwise_referee.ending import Ending, RejectReason, VoidReason
 from seatwise_referee.game import Seat
@@ -22,6 +21,7 @@ from seatwise_referee.journal import (
     Defaulted,
     Finished,
     Forfeited,
+    JournalEntry,
     Moved,
     Sat,
     Voided,
@@ -153,7 +153,7 @@ def test_a_move_is_recorded_accepted_and_the_next_seat_is_asked() -> None:
     desk.now = 7
     move = desk.default_move()
     effects = desk.submit(move, "id")
-    entry = only(WriteEntry, effects).entry
+    entry = only(JournalEntry, effects)
     assert entry == Moved(
         seq=4, at_ms=7, seat=Seat(0), prompt=1, move=desk.match.game.move_to_json(move),
         asked_ms=0, allowance_ms=0, charged_ms=7, request_id="id",
@@ -167,7 +167,7 @@ def test_the_entries_of_a_command_come_before_all_else() -> None:
     desk = Desk(seats=3)
     desk.sit(1, 2)
     effects = desk.match.tick(5000)
-    records = [isinstance(effect, WriteEntry) for effect in effects]
+    records = [isinstance(effect, JournalEntry) for effect in effects]
     assert records == sorted(records, reverse=True)
 
 
@@ -313,7 +313,7 @@ def test_too_many_illegal_moves_forfeit_the_seat() -> None:
     desk.submit()
     desk.play_until(0)
     assert desk.seat(0).left is None
-    written = [effect.entry for effect in desk.submit_illegal() if isinstance(effect, WriteEntry)]
+    written = [effect for effect in desk.submit_illegal() if isinstance(effect, JournalEntry)]
     assert kinds(written)[:3] == ["rejected", "forfeited", "default"]
     assert desk.seat(0).left.ending is Ending.ILLEGAL_MOVES
     assert desk.asked == 1
@@ -336,7 +336,7 @@ def test_as_many_time_outs_as_are_allowed_forfeit_the_seat() -> None:
     assert desk.seat(0).left is None
     desk.play_until(0)
     desk.now += 10_000
-    played, forfeit, *_ = (effect.entry for effect in desk.tick() if isinstance(effect, WriteEntry))
+    played, forfeit, *_ = (effect for effect in desk.tick() if isinstance(effect, JournalEntry))
     assert isinstance(played, Defaulted)
     assert isinstance(forfeit, Forfeited)
     assert forfeit.ending is Ending.TIMED_OUT

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from matches.one_match import ALLOWED_MS, Desk, dealt, only
 
-from seatwise_referee.effects import AcceptMove, WakeAt, WriteEntry
+from seatwise_referee.effects import AcceptMove, WakeAt
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
+from seatwise_referee.journal import JournalEntry
 from seatwise_referee.match import Match, Unconfirmed
 
 
@@ -24,7 +25,7 @@ def test_a_view_is_held_back_until_its_entry_is_confirmed() -> None:
     before = told(desk.match)
     move = desk.default_move()
     effects = desk.match.submit_move(Seat(0), 1, "id", move, 0)
-    assert only(WriteEntry, effects)
+    assert only(JournalEntry, effects)
     assert not desk.match.is_confirmed
     assert told(desk.match) == before
     assert desk.match.reply_to(Seat(0), 1, "id") is None
@@ -48,7 +49,7 @@ def test_no_command_shows_anything_before_it_is_confirmed(command: Any) -> None:
     desk = dealt()
     desk.hand()
     before, position, is_over = told(desk.match), desk.match.position, desk.match.is_over
-    assert any(isinstance(effect, WriteEntry) for effect in command(desk.match))
+    assert any(isinstance(effect, JournalEntry) for effect in command(desk.match))
     assert (told(desk.match), desk.match.position, desk.match.is_over) == (before, position, is_over)
 
 

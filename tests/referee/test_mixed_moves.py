@@ -18,6 +18,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Ubongo
 from seatwise_referee.journal import (
     DrawnMove,
+    JournalEntry,
     WeightedMove,
     canonical_json,
     decode_entry,
@@ -164,7 +165,7 @@ def test_a_referee_that_takes_over_before_the_entry_is_safe_draws_the_same() -> 
     heir = replay_match(desk.setup, desk.journal)
     desk.submit(move)
     effects = heir.submit_move(seat, prompt, "other", move, desk.now)
-    written = [effect.entry for effect in effects if hasattr(effect, "entry")]
+    written = [effect for effect in effects if isinstance(effect, JournalEntry)]
     assert written[0].move == desk.journal[-1].move  # type: ignore[union-attr]
 
 

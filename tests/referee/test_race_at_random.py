@@ -9,10 +9,10 @@ from matches.effort import examples
 from matches.one_match import nonce
 from matches.one_race import ROUND_MS, RaceDesk, open_race
 
-from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowChange, ShowView, WriteEntry
+from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowChange, ShowView
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Stop
-from seatwise_referee.journal import Called, Finished, Voided, decode_entry, encode_entry
+from seatwise_referee.journal import Called, Finished, JournalEntry, Voided, decode_entry, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_referee.race import MOST_LAYS_A_SECOND
 from seatwise_referee.verify import verify_line
@@ -55,7 +55,7 @@ class AnyRace(RuleBasedStateMachine):
         """The store may be slow to answer."""
         told = [self.race.update(seat) for seat in range(self.seats)]
         self.race.now += slow_ms
-        if any(isinstance(effect, WriteEntry) for effect in effects):
+        if any(isinstance(effect, JournalEntry) for effect in effects):
             assert told == [
                 self.race.match.update_for(Seat(seat), self.race.now - slow_ms) for seat in range(self.seats)
             ]
@@ -122,7 +122,7 @@ class AnyRace(RuleBasedStateMachine):
         self.requests += 1
         at = max(0, self.race.now - ago_ms)
         effects = self.race.match.submit_move(seat, self.race.prompt, f"c{self.requests}", CALL, at)
-        if not any(isinstance(effect, WriteEntry) for effect in effects):
+        if not any(isinstance(effect, JournalEntry) for effect in effects):
             assert not any(isinstance(effect, ShowView | ShowChange | AcceptMove) for effect in effects)
             if not any(isinstance(effect, RejectRequest) for effect in effects):
                 self.held[seat] = f"c{self.requests}"

@@ -20,12 +20,12 @@ from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
-from seatwise_referee.effects import Effect, RejectRequest, WakeAt, WriteEntry
+from seatwise_referee.effects import Effect, RejectRequest, WakeAt
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_referee.journal import Entry, Finished, Voided, encode_entry
+from seatwise_referee.journal import Entry, Finished, JournalEntry, Voided, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.setup import MEASURED, PRICED, Setup
 from seatwise_referee.shuffle import commitment_to
@@ -274,8 +274,8 @@ class LocalTable:
 
     def _perform_effects(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, WriteEntry):  # quicker than patterns, and every move comes here
-                self._entries.append(effect.entry)
+            if isinstance(effect, JournalEntry):  # quicker than patterns, and every move comes here
+                self._entries.append(effect)
             elif isinstance(effect, WakeAt) and effect.at_ms is not None:
                 self._wake_at_ms = effect.at_ms
         if not self._match.is_confirmed:

@@ -124,7 +124,10 @@ class MatchClock:
 
     def find_standstills(self, match: Match) -> list[Effect]:
         """Return the entries of all that is not journaled yet. They come before the next command."""
-        return [*self._stall_effects(match), *self._transport_effects(match)]
+        now = self.now
+        effects = self._stall_effects(match, now)
+        effects += self._transport_effects(match, now)
+        return effects
 
     def outage_ms(self, gap_s: float) -> int:
         """Return how much of an outage of the store that ends now, of `gap_s`, is to be taken off, in ms."""
@@ -141,23 +144,21 @@ class MatchClock:
         self._stalled_s += min(pending_s, within_s)
         return max(0.0, within_s - pending_s)
 
-    def _stall_effects(self, match: Match) -> list[Effect]:
+    def _stall_effects(self, match: Match, now: float) -> list[Effect]:
         """Take stalls since the last command off the charges of all bots, whenever they were."""
-        now = self.now
         stalled_s, self._stalled_s = self._lag.note_stall(now) - self._stalled_s, self._lag.stalled_s
         match.note_lag(self._lag.recent_ms(now))
         if not stalled_s:
             return []
         return _note_standstill(match, int(stalled_s * 1000), self.ms_at(self._lag.stalled_until))
 
-    def _transport_effects(self, match: Match) -> list[Effect]:
+    def _transport_effects(self, match: Match, now: float) -> list[Effect]:
         """Take off what gRPC was behind when the open prompt was sent, and is now. Each prompt has this once."""
         transport = self._transport
-        if transport is None:
+        if transport is None or not transport.is_known(now):
             return []
-        now = self.now
         prompt = match.position.prompt
-        if not (transport.is_known(now) and prompt and prompt.number == self._asked.number):
+        if prompt is None or prompt.number != self._asked.number:
             return []
         behind_ms = int(transport.exchange_delay_s(self._asked.sent_at, now) * 1000)
         more_ms = behind_ms - self._asked.taken_off_ms

@@ -118,7 +118,7 @@ class SeatUpdates:
         return (seat for seat, link in enumerate(self._links) if link.outbox is None)
 
     def perform_effects(self, effects: list[Effect]) -> None:
-        """Perform effects in their order. The most frequent ones come first; `isinstance` is quicker than patterns."""
+        """Perform effects in their order, but for entries. The most frequent come first; `isinstance` is quicker than patterns."""
         for effect in effects:
             if isinstance(effect, AcceptMove):
                 self._send_acceptance(effect)
@@ -148,9 +148,8 @@ class SeatUpdates:
         change would reveal them.
         """
         after = self.match.position
-        for number, link in enumerate(self._links):
-            seat = Seat(number)
-            if link.every_change and link.outbox and after.seen_seq(seat) > before.seen_seq(seat):
+        for seat, link in enumerate(self._links):
+            if link.every_change and link.outbox and after.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat)):
                 link.outbox.mark_view_due(self, seat, at_once=False)
 
     def _show_change(self, seats: Iterable[int]) -> None:

@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeAlias
 
 import structlog
 
-from seatwise_referee.effects import Effect, WriteEntry
+from seatwise_referee.effects import Effect
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_referee.journal import encode_entry
+from seatwise_referee.journal import Entry, JournalEntry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
 from seatwise_server.counts import COUNTS
@@ -94,8 +94,8 @@ class Table:
         """The number of commands that wait, for each seat."""
         self._held: list[Effect] | None = None
         """The effects that wait for the journal's answer; None if nothing was appended."""
-        self._entries: list[bytes] = []
-        """The entries that were appended last."""
+        self._entries: list[tuple[Entry, bytes]] = []
+        """The entries that were appended last, and as the journal has them."""
         self._asked_s = 0.0
         """The time of that append, on the clock of the loop."""
         self._log = log.bind(match=self.name, epoch=epoch)
@@ -271,15 +271,13 @@ class Table:
 
     def _append_effects(self, effects: list[Effect]) -> None:
         """Have the entries among the effects journaled; without any, the effects are performed at once."""
-        entries = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
+        entries = [(entry, encode_entry(entry)) for entry in effects if isinstance(entry, JournalEntry)]
         if not entries:
             self.updates.perform_effects(effects)
             return
-        self._held, self._asked_s = effects, self._clock.now
-        self._entries = data = [encode_entry(entry) for entry in entries]
-        self._journal.append_entries(
-            self.name, self.epoch, self.owner, entries[0].seq, data, self._on_appended
-        )
+        self._held, self._entries, self._asked_s = effects, entries, self._clock.now
+        first_seq, data = entries[0][0].seq, [written for _, written in entries]
+        self._journal.append_entries(self.name, self.epoch, self.owner, first_seq, data, self._on_appended)
 
     def _on_appended(self, answer: AppendResult) -> None:
         """Handle the journal's answer: only now may the effects be shown."""
@@ -289,20 +287,18 @@ class Table:
         if not answer.is_kept:
             self.lose_ownership(answer)
             return
-        for effect in effects:
-            if isinstance(effect, WriteEntry):
-                COUNTS.count_entry(effect.entry)
         COUNTS.count_append(self._clock.now - self._asked_s)
+        for entry, written in self._entries:
+            COUNTS.count_entry(entry)
+            self.updates.receipts.add_entry(written)
         self._show_effects(effects)
         self._run_commands()
 
     def _show_effects(self, effects: list[Effect]) -> None:
         """Perform the effects of entries that the journal has, and show what they have changed."""
-        for entry in self._entries:
-            self.updates.receipts.add_entry(entry)
         before = self.match.position
-        wake = self.match.confirm_entries(self._clock.now_ms)
-        self.updates.perform_effects([*effects, *wake])
+        effects += self.match.confirm_entries(self._clock.now_ms)
+        self.updates.perform_effects(effects)
         if before.state is None:
             self._report_set_up(before)
         self.updates.show_news(before)
