@@ -23,7 +23,7 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
-from seatwise_server.cli import asking, check, owners, table
+from seatwise_server.cli import asking, backup, check, owners, table
 from seatwise_server.cli.asking import Call, next_page
 from seatwise_server.tls.made_certificates import issue_certificate
 from seatwise_server.tls.tls_files import TlsError, read_identity
@@ -37,6 +37,7 @@ def configure(parser: ArgumentParser) -> None:
     _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
     _add_verb(verbs, "matches", "list the matches that are not over, and their referees", _list_matches)
     _add_verb(verbs, "leases", "list the leases, their holders and the remaining time", _list_leases)
+    backup.configure(lambda name, text: verbs.add_parser(name, help=text, description=text))
     check.configure(verbs.add_parser("check", help=check.CHECK_HELP, description=check.CHECK_HELP))
     owners.configure_tokens(
         verbs.add_parser("token", help=owners.TOKENS_HELP, description=owners.TOKENS_HELP)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from seatwise.cli import arguments
@@ -20,6 +23,7 @@ from seatwise.v1.owner_pb2 import Invite, Owner
 from seatwise.v1.owner_service_pb2_grpc import OwnerServiceStub
 from seatwise_server.cli import asking, table
 from seatwise_server.cli.asking import Call
+from seatwise_server.embedded import write_private
 
 PARTS_OF_ID_TOKEN = 3
 """Header, payload and signature."""
@@ -69,6 +73,15 @@ def configure_owners(parser: ArgumentParser) -> None:
     create.add_argument(
         "--id-token", type=_read_id_token, dest="token", metavar="FILE",
         help="file with an ID token of the server's issuer, in place of an invite; - reads standard input",
+    )  # fmt: skip
+    create.add_argument(
+        "--file", type=Path, metavar="NAMES.csv",
+        help="create an owner for each line, whose first column is its id; this needs the token of an admin. The same command goes on "
+        "where it was",
+    )  # fmt: skip
+    create.add_argument(
+        "--tokens", type=Path, metavar="FILE",
+        help="with --file: where the tokens go, readable for you alone (default: NAMES.tokens.csv)",
     )  # fmt: skip
     show = _add_verb(verbs, "show", "show an owner, its bots and its quotas", _show_owner)
     quotas = _add_verb(verbs, "set-quotas", "set the quotas of an owner", _set_quotas)
@@ -164,12 +177,90 @@ def _revoke_invite(ask: Call, args: Namespace) -> None:
 
 
 def _create_owner(ask: Call, args: Namespace) -> None:
+    if args.file:
+        _create_owners(ask, args)
+        return
     made = ask("CreateOwner", pb.CreateOwnerRequest(owner_id=args.id))
     if args.json:
         print(json.dumps({**asking.to_dict(made.owner), "token": made.token}))
     else:
         print(f"{made.owner.name}; keep its token, it is not shown again:\n{made.token}")
         print("The names of your bots will be public, and stay when you are erased.")
+
+
+def _create_owners(ask: Call, args: Namespace) -> None:
+    """Create the owners of a file. Raises `UsageError`, and `SeatwiseError`.
+
+    All are created with one invite, which stands in the file of tokens until the last owner is there. So a run that was killed goes on
+    with it, and knows which owners are its own.
+    """
+    ids = _read_ids(args.file)
+    path = args.tokens or args.file.with_suffix(".tokens.csv")
+    rows = _read_rows(path)
+    name = next((each for each in rows if each.startswith("invites/")), "")
+    invite = rows.pop(name, "")
+    if missing := [each for each in ids if each not in rows]:
+        if not invite:
+            made = ask("CreateInvite", pb.CreateInviteRequest(uses=1000))
+            name, invite = made.invite.name, made.token
+            _append_row(path, name, invite)
+        with asking.open_service(
+            Namespace(**{**vars(args), "token": invite}), OwnerServiceStub
+        ) as ask_as_owner:
+            for each in missing:
+                request = pb.CreateOwnerRequest(owner_id=each, request_id=f"file/{each}")
+                owner = ask_as_owner("CreateOwner", request)
+                rows[each] = owner.token or _replace_lost_token(each, args)
+                _append_row(path, each, rows[each])
+    if invite:
+        ask("RevokeInvite", pb.RevokeInviteRequest(name=name))
+        write_private(path, "".join(f"{each},{token}\n" for each, token in rows.items()))
+    text = f"{len(missing)} owners are created; the tokens of all {len(rows)} are in {path}"
+    print(
+        json.dumps({"created": len(missing), "owners": len(rows), "file": str(path)}) if args.json else text
+    )
+
+
+def _read_ids(path: Path) -> list[str]:
+    lines = read_text_file(path).splitlines()
+    ids = [row[0].strip() for row in csv.reader(lines) if row and row[0].strip()]
+    ids = ids[1:] if ids[:1] == ["id"] else ids
+    for number, each in enumerate(ids):
+        if not re.fullmatch("[a-z][a-z0-9-]{0,39}", each):
+            raise UsageError(
+                f"{path}: {each!r:.60} is no id: 1 to 40 of a-z, 0-9 and -, beginning with a letter"
+            )
+        if each in ids[:number]:
+            raise UsageError(f"{path}: {each} is there twice")
+    return ids
+
+
+def _read_rows(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    if path.stat().st_mode & 0o077:
+        raise UsageError(f"{path}: others may read it; chmod 600 {path}")
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    whole = [line.strip().partition(",") for line in lines if line.endswith("\n")]
+    write_private(path, "".join(line for line in lines if line.endswith("\n")))
+    return {each: token for each, _, token in whole}
+
+
+def _append_row(path: Path, each: str, token: str) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        file.write(f"{each},{token}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace_lost_token(owner_id: str, args: Namespace) -> str:
+    """Return another token for an owner that a killed run created, in place of the one that nobody has seen."""
+    with asking.open_service(args, AccessServiceStub) as ask:
+        request = access_service_pb2.ListAccessTokensRequest(page_size=1000)
+        found = asking.read_entries(ask, "ListAccessTokens", request, "access_tokens")
+        name = next(each.name for each in found if each.holder == f"owners/{owner_id}")
+        token: str = ask("RotateAccessToken", access_service_pb2.RotateAccessTokenRequest(name=name)).token
+        return token
 
 
 def _show_owner(ask: Call, args: Namespace) -> None:

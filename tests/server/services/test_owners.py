@@ -20,8 +20,10 @@ from harness.terminal import ctl, told
 from harness.wire import Refused
 from redis.asyncio import Redis
 
+from seatwise.errors import UsageError
 from seatwise.v1 import access_service_pb2, bot_pb2, bot_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
+from seatwise_server.cli import owners
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import SCOPES_OF_BOTS, Access
@@ -654,3 +656,41 @@ async def test_operators_invite_and_owners_join_at_the_terminal(inviting_house: 
     assert "at most 9 changes in a minute" in said
     code, said, _ = await ctl(house, "invite", "list")
     assert (code, made["name"] in said, "1 of 1" in said) == (0, True, True)
+
+
+@at_the_doors
+async def test_a_class_becomes_owners_in_one_command_that_goes_on_after_a_kill(
+    inviting_house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("id,name\nclass-a,Ada\nclass-b,Bob\nclass-c,Cleo\n")
+    command, tokens = ("owner", "create", "--file", str(names)), tmp_path / "names.tokens.csv"
+    append = owners._append_row
+
+    def append_until_killed(path: Path, each: str, token: str) -> None:
+        if each == "class-b":
+            raise UsageError("killed")
+        append(path, each, token)
+
+    monkeypatch.setattr(owners, "_append_row", append_until_killed)
+    assert (await ctl(inviting_house, *command))[2] == "seatwise ctl: killed\n"
+    first = tokens.read_text()
+    assert "seatwise_invite_" in first
+    monkeypatch.setattr(owners, "_append_row", append)
+    [done] = await told(inviting_house, *command)
+    assert done == {"created": 2, "owners": 3, "file": str(tokens)}
+    rows = dict(line.split(",") for line in tokens.read_text().splitlines())
+    assert list(rows) == ["class-a", "class-b", "class-c"]
+    assert rows["class-a"] in first
+    assert tokens.stat().st_mode & 0o077 == 0
+    for each, token in rows.items():
+        assert (
+            f"owners/{each} has 0 of 3 bots"
+            in (await ctl(inviting_house, "owner", "show", each, token=token))[1]
+        )
+    assert (await told(inviting_house, *command))[0]["created"] == 0
+    names.write_text("Class D\n")
+    assert "is no id" in (await ctl(inviting_house, *command))[2]
+    names.write_text("class-d\n")
+    tokens.chmod(0o644)
+    assert "others may read it" in (await ctl(inviting_house, *command))[2]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -25,7 +27,7 @@ from harness import (
     until,
 )
 from harness.redis_nodes import DURABLE, Node, binaries
-from harness.terminal import told
+from harness.terminal import seatwise, told
 
 from seatwise_server.timings import REFEREE_LEASE_S
 
@@ -92,6 +94,50 @@ async def snapshot(live: Node, restored: Path) -> Node:
     return node(restored)
 
 
+async def by_command(live: Node, restored: Path) -> Node:
+    """As `seatwise ctl backup` and `restore` do it, from one Redis into another."""
+    there, url = restored.with_name("backup"), restored.with_name("url")
+    url.write_text(f"redis://{live.address}\n")
+    backup = [
+        "ctl",
+        "backup",
+        str(there),
+        "--redis-file",
+        str(url),
+        "--data",
+        str(restored.with_name("none")),
+    ]
+    assert (await seatwise(*backup))[0] == 0
+    assert (await seatwise(*backup))[2].count("is not empty") == 1
+    assert {path.stat().st_mode & 0o077 for path in there.iterdir()} == {0}
+    fresh = node(restored)
+    fresh.start()
+    url.write_text(f"redis://{fresh.address}\n")
+    done = await restoring(*backup[2:])
+    assert "keys are restored" in done.stdout, done.stderr
+    assert "this Redis is not empty" in (await restoring(*backup[2:])).stderr
+    fresh.kill()
+    return fresh
+
+
+async def restoring(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process: an embedded Redis starts in a main thread."""
+    command = [sys.executable, "-m", "seatwise", "ctl", "restore", *arguments]
+    return await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+
+
+async def into_a_data_folder(live: Node, restored: Path) -> Node:
+    """As `seatwise ctl restore` makes the folder of an embedded Redis, which is a Redis with a log."""
+    there, url, data = (restored.with_name(name) for name in ("backup", "url", "data"))
+    url.write_text(f"redis://{live.address}\n")
+    assert (await seatwise("ctl", "backup", str(there), "--redis-file", str(url), "--json"))[0] == 0
+    done = await restoring(str(there), "--data", str(data))
+    assert done.returncode == 0, done.stderr
+    assert "is not empty" in (await restoring(str(there), "--data", str(data))).stderr
+    shutil.copytree(data / "redis" / "appendonlydir", made(restored) / "appendonlydir")
+    return node(restored)
+
+
 async def one_more_move(seats: Seats, asked: Chair) -> None:
     """It is acknowledged, and the next seat has seen it."""
     [other] = [chair for chair in seats.chairs if chair is not asked]
@@ -119,7 +165,10 @@ async def whole(house: House) -> dict[str, int]:
     return {kind: count for kind, count in said.items() if count and kind != "compared"}
 
 
-@pytest.mark.parametrize("backup", [copy_of_the_log, pytest.param(snapshot, marks=pytest.mark.slow)])
+SLOW = [pytest.param(way, marks=pytest.mark.slow) for way in (snapshot, by_command, into_a_data_folder)]
+
+
+@pytest.mark.parametrize("backup", [copy_of_the_log, *SLOW])
 async def test_a_backup_is_played_on_and_lost_moves_are_known(folder, backup):
     live, restored = node(folder / "live"), None
     live.start()
