@@ -154,6 +154,7 @@ class LeaguePage:
             names=names,
             verdict=(figures.schedule and figures.schedule.verdict)
             or league_verdict(table, figures.fit, names, is_over=is_over),
+            podium=[line for line in table.standings if line.place <= 3] if is_over else [],
             results=table.results,
             withheld=table.withheld,
             update_time=table.update_time if table.HasField("update_time") else None,

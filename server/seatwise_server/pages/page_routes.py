@@ -16,7 +16,13 @@ from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import LiveFrames, MatchPage
 from seatwise_server.pages.operator_pages import CHECKS, OPERATORS, LadderChecks, OperatorPages
 from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
-from seatwise_server.pages.static_files import DOWNLOADS, Downloads, answer_static
+from seatwise_server.pages.static_files import (
+    DOWNLOADS,
+    Downloads,
+    answer_favicon,
+    answer_robots,
+    answer_static,
+)
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.admin import read_queue_depths
@@ -71,4 +77,6 @@ def add_pages(
     urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", live.answer)
     urls.add_endpoint("/matches/{match}/live/steps", "GET", "/matches/live/steps", live.answer_steps)
     urls.add_endpoint(f"{DOWNLOADS}/{{file}}", "GET", DOWNLOADS, downloads.answer)
+    urls.add_endpoint("/robots.txt", "GET", "/robots.txt", answer_robots)
+    urls.add_endpoint("/favicon.ico", "GET", "/favicon.ico", answer_favicon)
     urls.add_endpoint("/static/{version}/{file}", "GET", "/static", answer_static)

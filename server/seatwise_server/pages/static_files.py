@@ -57,6 +57,20 @@ async def answer_static(_request: Request, values: list[str]) -> Response:
     )
 
 
+ROBOTS = "User-agent: *\nDisallow: /operators\nDisallow: /seats\nDisallow: /v1\n"
+
+
+async def answer_robots(_request: Request, _values: list[str]) -> Response:
+    """Say which pages are for search engines: those that everybody may see, as pages and not as JSON."""
+    return Response(ROBOTS, headers={"cache-control": "public, max-age=86400"}, media_type="text/plain")
+
+
+async def answer_favicon(_request: Request, _values: list[str]) -> Response:
+    """Serve the icon where programs look for it that read no page."""
+    headers = {"cache-control": "public, max-age=86400", "cross-origin-resource-policy": "same-origin"}
+    return Response(static_contents()["icon.svg"], headers=headers, media_type=STATIC_TYPES["svg"])
+
+
 # Downloads for visitors: the wheel that the operator offers, and a certificate that the server has made.
 
 DOWNLOADS = "/dist"

@@ -224,6 +224,20 @@ async def test_the_page_of_a_large_league_is_small(entrants: int, results: int) 
     assert await size_of(LeaguePage(calls).make_page, "spring") < LARGEST_PAGE
 
 
+async def test_a_league_that_is_over_has_a_podium() -> None:
+    for results, has_podium in ((5, False), (6, True)):
+        page = await LeaguePage(league_calls(4, results)).make_page(a_request(), ["spring"])
+        assert (b'class="podium"' in page) is has_podium
+        assert page.count(b'<li class="p') == 3 * has_podium
+
+
+async def test_a_page_has_a_title_card_that_escapes_what_bots_are_called() -> None:
+    calls = league_calls(4, 5)
+    calls.answers["GetLeague"].league.name = 'leagues/"><b>'
+    page = (await LeaguePage(calls).make_page(a_request(), ["spring"])).decode()
+    assert '<meta property="og:title" content="League &#34;&gt;&lt;b&gt;">' in page
+
+
 async def verdict_of(calls: AnsweredCalls) -> str:
     """The first sentence of the page of a league."""
     page = await LeaguePage(calls).make_page(a_request(), ["spring"])

@@ -174,6 +174,8 @@ async def test_a_page_is_not_sent_again_to_a_browser_that_has_it(http_house: Hou
         style = await http.get(static_files.static_url("seatwise.css"))
         assert "immutable" in style.headers["cache-control"]
         assert (await http.get("/static/another-version/seatwise.css")).status == 404
+        assert b"Disallow: /seats" in (await http.get("/robots.txt")).body
+        assert (await http.get("/favicon.ico")).headers["content-type"] == "image/svg+xml"
 
 
 async def test_names_that_people_chose_stay_text(http_house: House) -> None:
