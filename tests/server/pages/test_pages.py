@@ -32,7 +32,7 @@ from seatwise_server.config import HttpSettings
 from seatwise_server.league.settings import Entrant
 from seatwise_server.limits import PAGE_SPECTATORS, TokenBuckets
 from seatwise_server.pages import match_page, static_files
-from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
+from seatwise_server.pages.ladder_page import ladder_verdict, whiskers_of
 from seatwise_server.pages.league_page import LeagueFigures, plan_league, schedule_rows
 from seatwise_server.pages.operator_pages import MOST_SESSIONS, SESSION_S, OperatorPages, OperatorSessions
 from seatwise_server.pages.page_responses import render_page
@@ -359,7 +359,15 @@ async def test_a_ladder_shows_what_can_be_told_apart(http_house: House) -> None:
 async def test_a_ladder_whose_first_table_is_not_there_yet_says_so(results: int, told: str) -> None:
     ladder = ladder_pb2.Ladder(name="ladders/new", game="ugo", seats=2, results=results)
     page = render_page(
-        "ladder.html.j2", ladder=ladder, results=0, standings=[], matches=[], update_time=None, history=None
+        "ladder.html.j2",
+        ladder=ladder,
+        results=0,
+        standings=[],
+        matches=[],
+        update_time=None,
+        history=None,
+        asked="",
+        refusal="",
     ).decode()
     assert told in page
     assert f"{results} results count" in page
@@ -382,7 +390,14 @@ def standing(place: int, **more: Any) -> ladder_pb2.Standing:
 )
 async def test_the_verdict_of_a_ladder_says_how_sure_it_is(first: ladder_pb2.Standing, verdict: str) -> None:
     assert ladder_verdict([first, standing(2)]) == verdict
-    assert "<svg" in draw_strengths([first, standing(2, strength=5, low=-5, high=9)])
+
+
+async def test_whiskers_share_one_scale_and_the_last_ones_end_at_its_ends() -> None:
+    drawn = whiskers_of([standing(1, strength=5, low=-5, high=15), standing(2, strength=0, low=-10, high=10)])
+    assert drawn == {
+        "bots/b1/versions/1": (200, 600, 1000, 400),
+        "bots/b2/versions/1": (0, 400, 800, 400),
+    }
 
 
 # --- Operators ------"""------------------------------------------------------------------------------------
