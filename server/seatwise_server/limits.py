@@ -149,6 +149,12 @@ class TokenBuckets:
         """Return how full the bucket is: 1 is full, 0 is empty, and less means that calls wait already."""
         return 1.0 - self._debt_s(key) * self._rate / self._burst
 
+    def show_limit(self, key: str) -> tuple[int, int, int, int]:
+        """Return the units of a full bucket, the seconds in which one fills, the units that are left, and the seconds until it is full."""
+        debt_s = self._debt_s(key)
+        left = max(0, int(self._burst - debt_s * self._rate))
+        return int(self._burst), math.ceil(self._burst / self._rate), left, math.ceil(debt_s)
+
     def measure_wait(self, key: str, units: float) -> float:
         """Return the seconds until so many units are there; a call of more than the bucket holds waits for a full one."""
         return max(0.0, self._debt_s(key) + (min(units, self._burst) - self._burst) / self._rate)

@@ -47,6 +47,25 @@ def write_error(refusal: Refusal) -> bytes:
     return write_error_body(refusal, http_status_of(refusal))
 
 
+_RATE_LIMIT = "seatwise.rate_limit"
+
+
+def keep_rate_limit(request: Request, shown: tuple[int, int, int, int] | None) -> None:
+    """Keep the limit of the caller beside the request, for the headers of its response."""
+    request.scope[_RATE_LIMIT] = shown
+
+
+def rate_limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """Return the headers RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers), if the call is limited."""
+    if not (shown := scope.get(_RATE_LIMIT)):
+        return []
+    quota, window_s, left, full_s = shown
+    return [
+        (b"ratelimit-policy", f'"reads";q={quota};w={window_s}'.encode()),
+        (b"ratelimit", f'"reads";r={left};t={full_s}'.encode()),
+    ]
+
+
 def error_headers(refusal: Refusal) -> dict[str, str]:
     """Return the headers of the response that tells of a refusal."""
     headers = {"cache-control": "no-store"}

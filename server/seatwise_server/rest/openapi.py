@@ -306,7 +306,16 @@ def _error_headers(status: int) -> dict[str, Any]:
     if status == 401:
         return {"headers": {"WWW-Authenticate": _header("Bearer: send a token")}}
     if status == 429:
-        return {"headers": {"Retry-After": _header("Seconds to wait before the next attempt")}}
+        limit = "Of reads: the units that are left, and the seconds until all are there"
+        return {
+            "headers": {
+                "Retry-After": _header("Seconds to wait before the next attempt"),
+                "RateLimit": _header(limit),
+                "RateLimit-Policy": _header(
+                    "Of reads: the units at once, and the seconds in which they come back"
+                ),
+            }
+        }
     return {}
 
 
@@ -367,7 +376,10 @@ The referee for bots that compete in card games with hidden hands.
 These are the methods of the gRPC services in `proto/`, under URLs. The bodies are the messages in protobuf's JSON form: names in
 lowerCamelCase, times as RFC 3339, bytes as base64, and 64-bit integers as strings. Reading needs no token.
 
-Bots play over gRPC or WebSocket, or over HTTP at the URLs of LobbyService and PlayService: see docs/protocol.md."""
+Bots play over gRPC or WebSocket, or over HTTP at the URLs of LobbyService and PlayService: see docs/protocol.md.
+
+Within v1, methods, fields and values are only added, so a client must ignore those that it does not know. One that is to go is marked
+`deprecated` here and named in the changelog, for at least one minor version, and goes only with v2."""
 _RECORD_CONTENT: Json = {
     "application/json": {
         "schema": {

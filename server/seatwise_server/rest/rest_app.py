@@ -37,6 +37,8 @@ from seatwise_server.rest.http_call import (
     is_unchanged,
     json_response,
     keep_call_log,
+    keep_rate_limit,
+    rate_limit_headers,
     read_body,
     text_digest,
     unchanged_response,
@@ -60,7 +62,14 @@ _ALLOWED_HEADERS = (
     "last-event-id",
     "x-request-id",
 )
-_EXPOSED_HEADERS = ("etag", "retry-after", "www-authenticate", "x-request-id")
+_EXPOSED_HEADERS = (
+    "etag",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "www-authenticate",
+    "x-request-id",
+)
 
 
 class CrossOriginCalls(CORSMiddleware):
@@ -154,7 +163,10 @@ class OperationEndpoint:
         caller = await authorize_request(self._authenticator, self.operation.method, request)
         body = await read_body(request)
         message = self._decoder.decode_request(values, request.scope["query_string"], body)
-        await self.operation.admit(caller, message)
+        try:
+            await self.operation.admit(caller, message)
+        finally:
+            keep_rate_limit(request, self.operation.show_limit(caller))
         return caller, message
 
     async def answer_post(self, request: Request, values: list[str]) -> Response:
@@ -320,7 +332,8 @@ class RestApp:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _with_strict_headers(message["headers"], request_id)
+                limit = rate_limit_headers(scope)
+                message["headers"] = [*_with_strict_headers(message["headers"], request_id), *limit]
             await send(message)
 
         try:

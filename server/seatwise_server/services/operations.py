@@ -33,6 +33,8 @@ class Operation:
     handle: Callable[[Caller, Any], Any]
     admit: Callable[[Caller, Any], Awaitable[None]] = admit_all
     """Return when it is the turn of this call: a door waits for it before `handle`."""
+    show_limit: Callable[[Caller], tuple[int, int, int, int] | None] = lambda _: None
+    """Return the caller's limit, as `TokenBuckets.show_limit` does; `None` if there is none."""
 
 
 def operations_of(services: Mapping[str, object]) -> list[Operation]:

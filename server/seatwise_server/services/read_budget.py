@@ -63,13 +63,19 @@ class ReadBudget:
         if wait_s:
             await asyncio.sleep(wait_s)
 
+    def show_limit(self, caller: Caller) -> tuple[int, int, int, int] | None:
+        """Return the caller's limit as `TokenBuckets.show_limit` does; `None` for a caller without one."""
+        if self._callers is None or caller.is_operator or caller.peer == OWN_PEER:
+            return None
+        return self._callers.show_limit(_key_of(caller))
+
     def reserve_turn(self, caller: Caller, units: float) -> float:
         """Take the units, and return the seconds to wait for them. Raises as `admit_read`."""
         if caller.is_operator or caller.peer == OWN_PEER:
             return 0.0
         wait_s, patience_s = 0.0, LONGEST_READ_WAIT_S
         if self._callers is not None:
-            key = f"token {caller.name}" if caller.name else f"address {network_of(caller.peer)}"
+            key = _key_of(caller)
             wait_s = _check_wait(self._callers.measure_wait(key, units), patience_s)
             # Where all together read too much, one that has read little may wait longer than one that asks again and again:
             # a read that is refused below has taken its units here.
@@ -79,6 +85,10 @@ class ReadBudget:
             wait_s = max(wait_s, _check_wait(self._anonymous.measure_wait(ALL_ANONYMOUS, units), patience_s))
             self._anonymous.take_units(ALL_ANONYMOUS, units)
         return wait_s
+
+
+def _key_of(caller: Caller) -> str:
+    return f"token {caller.name}" if caller.name else f"address {network_of(caller.peer)}"
 
 
 def _new_buckets(rate: float, now: Callable[[], float]) -> TokenBuckets | None:

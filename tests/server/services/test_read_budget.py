@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -331,4 +333,20 @@ async def test_a_caller_over_http_is_slowed_and_then_told_when_to_come_back(limi
     refused = next(answer for answer in answers if answer.status == 429)
     assert refused.reason == "RATE_EXCEEDED"
     assert int(refused.headers["retry-after"]) >= 1
+    assert refused.headers["ratelimit"].startswith('"reads";r=0;')
     assert (await read("192.0.2.62")).status == 200
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_response_to_a_read_over_http_says_what_is_left(limited_house: House) -> None:
+    async with limited_house.http() as http:
+        answers = [await http.get("/v1/ladders", **{"x-forwarded-for": "192.0.2.90"}) for _ in range(2)]
+        unlimited = await http.get("/v1/openapi.json")
+    policies = {each.headers["ratelimit-policy"] for each in answers}
+    assert policies == {f'"reads";q={BURST};w={math.ceil(BURST / RATE)}'}
+    left, later = [re.fullmatch(r'"reads";r=(\d+);t=(\d+)', each.headers["ratelimit"]) for each in answers]
+    assert left
+    assert later
+    assert int(left[1]) < BURST
+    assert 0 < int(later[2]) <= math.ceil(BURST / RATE)
+    assert "ratelimit" not in unlimited.headers
