@@ -1,8 +1,6 @@
-"""What a process counts, and what counting costs."""
+"""What a process counts."""
 
 from __future__ import annotations
-
-import timeit
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
@@ -42,26 +40,5 @@ def test_each_append_falls_into_one_bucket() -> None:
     counts = Counts()
     for took_s in (0.0, LATENCY_BOUNDS_S[0], LATENCY_BOUNDS_S[0] * 1.01, 1000.0):
         counts.count_append(took_s)
-    assert (counts.append_buckets[0], counts.append_buckets[1], counts.append_buckets[-1]) == (2, 1, 1)
-    assert sum(counts.append_buckets) == 4
-
-
-def test_counting_costs_a_move_less_than_a_microsecond() -> None:
-    counts = Counts()
-    move = Moved(
-        seq=1,
-        at_ms=1,
-        seat=Seat(0),
-        prompt=1,
-        move={},
-        asked_ms=0,
-        allowance_ms=0,
-        charged_ms=7,
-        request_id="",
-    )
-
-    def count() -> None:
-        counts.count_entry(move)
-        counts.count_append(0.003)
-
-    assert min(timeit.repeat(count, number=10_000, repeat=9)) / 10_000 < 1e-6
+    buckets = counts.appends.buckets
+    assert (buckets[0], buckets[1], buckets[-1], sum(buckets)) == (2, 1, 1, 4)
