@@ -277,6 +277,7 @@ def test_every_option_with_a_file_says_whether_it_is_read_or_written() -> None:
         (name, dest) for name, dest in untold if name not in ("serve", "config")
     }  # they replace no file
     assert untold == {
-        ("ctl", "ca"), ("ctl", "into"), ("ladder", "records"), ("ctl", "token"), ("mcp", "bearer_file"), ("verify", "file"), ("league", "file"),
+        ("ctl", "ca"), ("ctl", "into"), ("ctl", "folder"), ("ctl", "data"), ("ctl", "redis_file"), ("ladder", "records"), ("ctl", "token"),
+        ("mcp", "bearer_file"), ("verify", "file"), ("league", "file"),
     }  # fmt: skip
     assert os.path.exists("a.jsonl")

@@ -56,7 +56,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.ListLeagueStandingsResponse": "standings results withheld update_time",
     "seatwise.v1.ListLeagueResultsResponse": "results next_page_token withheld",
     "seatwise.v1.ListMatchesResponse": "matches next_page_token withheld",
-    "seatwise.v1.ListStandingsResponse": "standings next_page_token results update_time",
+    "seatwise.v1.ListStandingsResponse": "standings next_page_token results update_time total_size",
     "seatwise.v1.ListOpponentsResponse": "opponents next_page_token matches withheld",
     "seatwise.v1.StandingsPoint": "time results standings",
     "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason kind",

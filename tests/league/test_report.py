@@ -327,7 +327,14 @@ def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
     book.append_result(
         "r1-t9", LoggedResult(2, "matches/m9", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT"))
     )
-    book.append_record("matches/m9", forfeited(book.season.records[result.match]))
+    told = {
+        "match": "matches/m9",
+        "bots": bots,
+        "points": (9, 4),
+        "ranks": (1, 2),
+        "endings": ("COMPLETED", "TIMED_OUT"),
+    }
+    book.append_record("matches/m9", forfeited(book.season.records[result.match], told))
     book.append_void(Void("r1-t2", "matches/m2", "ABORTED: the cat"))
     book.give_up_entrant(league.players[2], "started 4 times in a row")
     book.close()
@@ -339,8 +346,8 @@ def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
     assert "started 4 times in a row" in words
 
 
-def forfeited(record: str) -> str:
-    """The record with other entries, that tell how a seat was forfeited."""
+def forfeited(record: str, told: dict[str, tuple]) -> str:
+    """The record as that of another match, with entries that tell how a seat was forfeited."""
     late = {"kind": "default", "reason": "TIMED_OUT", "moves": [{"seat": 1, "move": {}}]}
     entries = [
         late | {"seq": 4, "at_ms": 1060},
@@ -348,7 +355,12 @@ def forfeited(record: str) -> str:
         late | {"seq": 6, "at_ms": 3100},
         {"kind": "forfeited", "seq": 7, "at_ms": 3100, "seat": 1, "ending": "TIMED_OUT"},
     ]
-    return json.dumps(json.loads(record) | {"entries": entries})
+    facts = {
+        "match": told["match"], "seats": [{"bot": bot} for bot in told["bots"]], "outcome": {"points": told["points"]},
+        "result": {"ranks": told["ranks"]}, "endings": told["endings"], "chain": "", "deal_set": {},
+        "entries": entries,
+    }  # fmt: skip
+    return json.dumps(json.loads(record) | facts)
 
 
 def test_a_knockout_is_said_to_go_by_its_bracket(tmp_path):

@@ -152,7 +152,7 @@ class RayWorkers:
         try:
             import ray
         except ModuleNotFoundError:
-            raise UsageError("--on needs Ray: pip install 'seatwise[ray]'") from None
+            raise UsageError("--on needs Ray: pip install '.[ray]' in a clone of the repository") from None
         self._ray: Any = ray
         if not ray.is_initialized():
             try:

@@ -75,12 +75,12 @@ def configure_owners(parser: ArgumentParser) -> None:
         help="file with an ID token of the server's issuer, in place of an invite; - reads standard input",
     )  # fmt: skip
     create.add_argument(
-        "--file", type=Path, metavar="NAMES.csv",
+        "--file", type=arguments.InputFile, metavar="NAMES.csv",
         help="create an owner for each line, whose first column is its id; this needs the token of an admin. The same command goes on "
         "where it was",
     )  # fmt: skip
     create.add_argument(
-        "--tokens", type=Path, metavar="FILE",
+        "--tokens", type=arguments.parse_output, metavar="FILE",
         help="with --file: where the tokens go, readable for you alone (default: NAMES.tokens.csv)",
     )  # fmt: skip
     show = _add_verb(verbs, "show", "show an owner, its bots and its quotas", _show_owner)
@@ -194,8 +194,8 @@ def _create_owners(ask: Call, args: Namespace) -> None:
     All are created with one invite, which stands in the file of tokens until the last owner is there. So a run that was killed goes on
     with it, and knows which owners are its own.
     """
-    ids = _read_ids(args.file)
-    path = args.tokens or args.file.with_suffix(".tokens.csv")
+    ids = _read_ids(Path(args.file))
+    path = Path(args.tokens or Path(args.file).with_suffix(".tokens.csv"))
     rows = _read_rows(path)
     name = next((each for each in rows if each.startswith("invites/")), "")
     invite = rows.pop(name, "")

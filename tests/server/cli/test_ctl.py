@@ -100,7 +100,7 @@ async def test_a_probe_is_told_who_is_ready_without_a_token(ships):
     assert await health(house.address) == (0, "SERVING")
     assert await health(house.address, "--service", "seatwise.v1.LobbyService") == (0, "SERVING")
     code, said = await health(house.address, "--service", "seatwise.v1.PlayService")
-    assert (code, said.endswith("NOT_FOUND")) == (1, True)
+    assert (code, said.endswith("there is no service 'seatwise.v1.PlayService' [NOT_FOUND]")) == (1, True)
 
 
 async def test_a_bot_is_deleted(ships):

@@ -28,7 +28,7 @@ from seatwise_server.config import Config
         ("--keep-records nan", "'nan' is not a number above 0"),
         ("--gone-for-good -1", "'-1' is not a number above 0"),
         ("--tables 0", "'0' is not a whole number of at least 1"),
-        ("--wait-replicas -1", "'-1' is not a whole number of at least 1"),
+        ("--wait-replicas -1", "'-1' is not a whole number of at least 0"),
         ("--address foo", "'foo' is not HOST:PORT"),
         ("--host nosuch.invalid", "this machine knows no host 'nosuch.invalid'"),
         ("--ws-host 127.0.0.1:7481", "'127.0.0.1:7481' is no host"),
