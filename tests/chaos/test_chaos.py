@@ -28,6 +28,7 @@ SEED = 25
 """With this one a referee is killed first, then the Redis; then a bot is stopped."""
 
 
+@pytest.mark.slow
 async def test_after_kills_nothing_is_lost_doubled_or_wrongly_flagged(tmp_path: Path) -> None:
     results, wrong = await run(tmp_path, seconds=11, seed=SEED, size=SIZE)
     assert wrong == []

@@ -14,6 +14,7 @@ import pytest
 from seatwise import cli, standings
 from seatwise.cli import main
 from seatwise.cli.arguments import Command
+from seatwise.client import Client
 from seatwise.errors import UnavailableError
 
 BOTS = """
@@ -159,8 +160,9 @@ def test_each_mistake_is_one_message_and_exit_code_2(
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_sentence_in_our_own_words(
-    capsys: pytest.CaptureFixture[str], line: str, told: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, told: str
 ) -> None:
+    monkeypatch.setitem(Client.__init__.__kwdefaults__, "patience_s", 0.5)
     if line.startswith("verify"):
         assert main(["play", "ugo", "greedy", "random", "--records", "out"]) == 0
     assert told in said(capsys, line)[2]

@@ -79,8 +79,8 @@ def play_both(number: int, seats: int, rounds: int) -> int:
 
 @needs_fast
 def test_a_compiled_table_is_equal_to_the_referee() -> None:
-    """Over 1,500 matches of one round; `make nightly` plays 100,000 of four rounds."""
-    assert sum(play_both(number, 2 + number % 3, rounds=1) for number in range(1500)) > 45_000
+    """Over 400 matches of one round; `make nightly` plays 100,000 of four rounds."""
+    assert sum(play_both(number, 2 + number % 3, rounds=1) for number in range(400)) > 12_000
 
 
 @needs_fast

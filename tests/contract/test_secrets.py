@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from leaks.resample import HIDDEN, RESAMPLERS, hidden_from, resampled
+from matches.effort import FULL
 from matches.random_matches import (
     LISTED,
     Chances,
@@ -51,7 +52,7 @@ def test_a_seat_is_offered_and_refused_the_same_whatever_it_cannot_know(
 ) -> None:
     steps = list(match(game, seats, chance))
     moves = [step.move for step in steps if step.move is not None]
-    for step in some(iter(steps), chance, 0.5):
+    for step in some(iter(steps), chance, 0.5 if FULL else 0.15):
         for seat in map(Seat, range(seats)):
             twin = resampled(game.name, step.state, seat, chance)
             listed, twins = (

@@ -185,6 +185,7 @@ def started_again_goes_on(folder: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_server_of_its_own_that_dies_is_started_again_and_its_matches_go_on(folder):
     process = started(folder)
     until(lambda: written(folder, "result"))
@@ -321,7 +322,7 @@ bot = "random"
 """
 
 
-@pytest.mark.parametrize("seats", [3, 4])
+@pytest.mark.parametrize("seats", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_against_b_shares_the_seats_of_larger_tables(folder, seats, capsys):
     (folder / "league.toml").write_text(AB_TEST.format(seats=seats))
     assert main(["league", "run", str(folder / "league.toml"), "--results", str(folder / "out")]) == 0

@@ -1,4 +1,4 @@
-"""Processes are harmed at every step that changes something, in `make nightly`; at the end of a match in every run. See `failpoints`."""
+"""Processes are harmed at every step that changes something. See `failpoints`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def run(*args: str, longest_s: float = LONGEST_S) -> subprocess.CompletedProcess
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(LONGEST_S + 10)
 def test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_while_a_log_is_read() -> None:
     points = ("--point", "> retire", "--point", "list_league_results")

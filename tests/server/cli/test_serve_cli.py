@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 
 from seatwise.cli import main
+from seatwise.client import Client
 from seatwise.defaults import data_folder
 from seatwise_server import log
 from seatwise_server.cli import demo, serve
@@ -66,6 +67,7 @@ def test_without_a_home_folder_one_sentence_says_what_to_set(
 
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     monkeypatch.setattr(log, "configure", lambda *_, **__: None)
+    monkeypatch.setitem(Client.__init__.__kwdefaults__, "patience_s", 0.5)
     for variable in ("HOME", "SEATWISE_DATA", "SEATWISE_TOKEN"):
         monkeypatch.delenv(variable, raising=False)
     for line in ("serve", "bot greedy", "mcp"):

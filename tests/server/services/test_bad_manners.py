@@ -28,6 +28,7 @@ from harness import (
     submission,
     until,
 )
+from matches.effort import examples
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
@@ -39,6 +40,7 @@ from seatwise_server.play.play_stream import PlayStream
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
 MANY = 10_000
+MESSAGES = examples(MANY, 2_000)
 PATIENT = {"free_ms": {"card": 60_000, "arrange": 60_000}}
 """For a seat that has other things to do than to move, on however slow a machine; bystanders have a second."""
 Sit = play_service_pb2.Sit
@@ -53,11 +55,12 @@ async def reasons(chair: Chair, count: int) -> Counter[str]:
     return Counter([await chair.rejected(within_s=30) for _ in range(count)])
 
 
-async def test_ten_thousand_messages_at_once_are_all_answered_and_nobody_waits_for_them(house):
+@pytest.mark.sampled
+async def test_thousands_of_messages_at_once_are_all_answered_and_nobody_waits_for_them(house):
     async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
         stale = message([item(table.name, asked.seat, submit_move=submission(99, ugo_pb2.Move(play=1)))])
-        counting = asyncio.create_task(reasons(asked, MANY))
-        for _ in range(MANY):
+        counting = asyncio.create_task(reasons(asked, MESSAGES))
+        for _ in range(MESSAGES):
             await asked.stream.send_raw(stale)
         found = await counting
         assert found["STALE"] > 0
