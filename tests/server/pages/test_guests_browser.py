@@ -105,8 +105,8 @@ async def test_a_person_plays_ugo_to_the_end_by_keys_alone(guest_house: House, b
     assert await asyncio.to_thread(play) > 30
     await asyncio.to_thread(browser.wait_for, "location.pathname.startsWith('/matches/')")
     text = "document.body.textContent"
-    await asyncio.to_thread(browser.wait_for, f"{text}.includes('played to the end')")
-    assert not await asyncio.to_thread(browser.ask, f"/gave up|ran out/.test({text})")
+    await asyncio.to_thread(browser.wait_for, f"{text}.includes('the winner first')")
+    assert not await asyncio.to_thread(browser.ask, f"/gave up|ran out|forfeited|resigned/.test({text})")
     assert browser.faults == []
 
 
