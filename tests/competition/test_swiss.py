@@ -277,7 +277,8 @@ def test_the_search_is_bounded_by_counts_and_finds_the_least_weight_of_small_fie
     assert find_better_exchange(weights, start) is not None
 
 
-@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.slow
 def test_a_thousand_entrants_are_drawn(size: int) -> None:
     plan = Swiss(bots(1000), 2, size)
     matches = season(plan, rounds=2)

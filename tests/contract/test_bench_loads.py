@@ -27,7 +27,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     ("script", "args"),
     [
         ("load.py", ("--cycle", 20)),
-        ("patient_load.py", ("--bots", 4, "--rate", 200)),
+        pytest.param("patient_load.py", ("--bots", 4, "--rate", 200), marks=pytest.mark.slow),
     ],
 )
 def test_a_load_plays_on_a_server(processes: Any, script: str, args: tuple[Any, ...], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from statistics import fmean, stdev, variance
 from typing import Any
 
 import pytest
+from matches.effort import examples
 from seasons.one_season import league_of
 
 import seatwise
@@ -88,7 +89,7 @@ def luck_as_published(record: dict[str, Any]) -> list[float]:
     return luck
 
 
-@pytest.mark.parametrize("seats", [2, 3, 4])
+@pytest.mark.parametrize("seats", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_luck_is_that_of_the_published_words(seats: int, tmp_path: Path) -> None:
     for record in records(tmp_path, *[Careless] * seats, matches=2):
         assert measure_draw_luck(record) == pytest.approx(luck_as_published(record), abs=1e-9)
@@ -104,8 +105,11 @@ GOLDEN = [[-20.999405, -43.061548], [-8.101667, 7.254048]]
 
 
 @pytest.mark.parametrize("bot", [Careless, pytest.param(Liar, marks=pytest.mark.slow)])
+@pytest.mark.sampled
 def test_the_luck_of_declared_draws_is_zero_on_average(bot: type[Greedy], tmp_path: Path) -> None:
-    lucks = [measure_draw_luck(record)[0] for record in records(tmp_path, bot, "greedy", matches=30)]
+    lucks = [
+        measure_draw_luck(record)[0] for record in records(tmp_path, bot, "greedy", matches=examples(30, 15))
+    ]
     assert stdev(lucks) > 1
     assert abs(fmean(lucks)) < 4.5 * stdev(lucks) / math.sqrt(len(lucks))
 

@@ -155,7 +155,7 @@ def wall_clock_of(process: ServerProcess) -> float:
     return float(seconds)
 
 
-@pytest.mark.parametrize("jump_s", [3600, -3600])
+@pytest.mark.parametrize("jump_s", [pytest.param(3600, marks=pytest.mark.slow), -3600])
 async def test_a_wall_clock_that_jumps_is_noticed_by_nobody(tmp_path: Path, jump_s: int):
     machine = machine_in(tmp_path)
     with machine.hosting():

@@ -114,6 +114,7 @@ async def test_a_bot_that_drains_finishes_what_it_plays(http_house: House) -> No
     assert {line["status"] for line in lines} == {204}
 
 
+@pytest.mark.slow  # test_takeover.py has it over gRPC and WebSocket in every run
 async def test_a_referee_that_dies_is_followed_by_the_server(tmp_path: Path) -> None:
     """The bot stays at one URL; the seats go on elsewhere."""
     with EmbeddedRedis(tmp_path / "redis") as redis:
