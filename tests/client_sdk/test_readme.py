@@ -65,8 +65,8 @@ def test_a_first_reader_can_do_each_step_when_it_comes(page: str) -> None:
     )
     places = [page.index(step) for step in steps]
     assert places == sorted(places)
-    assert page.index("one to two minutes") < page.index("class Highest(")
-    assert "half a minute to a minute and a half" in page
+    assert page.index("one to three minutes") < page.index("class Highest(")
+    assert "twenty seconds to a minute and a half" in page
     assert the_bot() in page
 
 
