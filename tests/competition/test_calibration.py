@@ -217,6 +217,7 @@ def test_equal_bots_are_rarely_told_apart_however_often_one_looks() -> None:
 STRENGTHS = {f"bots/b{number:02}/versions/1": number / 4 for number in range(10)}
 
 
+@pytest.mark.slow
 def test_intervals_hold_on_a_ladder_that_pairs_by_rating() -> None:
     truth = {bot: ELO_SCALE * value for bot, value in STRENGTHS.items()}
     found = tally(truth, 40, ladder_season(STRENGTHS, 250, 4))

@@ -105,7 +105,7 @@ def names_the_friends(report: FairnessReport) -> bool:
     return first.is_remarkable and (first.taker, first.giver) == (A, B)
 
 
-@pytest.mark.parametrize("seats", [3, 4])
+@pytest.mark.parametrize("seats", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_bot_that_is_helped_by_a_friend_is_found_and_no_other_is_named(seats: int) -> None:
     found = reports(Season(seats=seats, matches=400, gift=3.0), 4)
     assert all(map(names_the_friends, found))

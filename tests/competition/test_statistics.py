@@ -193,6 +193,7 @@ def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
     )
 
 
+@pytest.mark.slow
 def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> None:
     matches = RoundRobin(tuple("abcdefghijkl"), 4, 55).all_matches()
     results = season(matches, dict.fromkeys("abcdefghijkl", 0.0), Random(5))

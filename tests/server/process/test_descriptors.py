@@ -100,6 +100,7 @@ async def test_more_connections_than_the_system_allows_stop_neither_matches_nor_
             await house.admin.record(table.name)
 
 
+@pytest.mark.slow
 async def test_a_bot_that_cannot_connect_for_want_of_descriptors_loses_no_time(monkeypatch):
     """Its link is lost while all connections are used up, for many times the time that it has for a move."""
     few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"

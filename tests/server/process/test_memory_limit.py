@@ -64,6 +64,7 @@ async def test_a_lone_server_that_grows_stops_in_order_and_its_matches_go_on_aft
         await house.admin.drop()
 
 
+@pytest.mark.slow
 async def test_a_referee_that_grows_hands_its_matches_to_another_at_once():
     async with fleet(referees=0) as (ships, house):
         for _ in range(2):

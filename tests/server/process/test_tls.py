@@ -166,6 +166,7 @@ bot = "random"
 """
 
 
+@pytest.mark.slow
 async def test_the_bots_of_a_league_come_by_tls(tmp_path: Path) -> None:
     """They are processes of their own: they are told whom to trust."""
     (tmp_path / "league.toml").write_text(LEAGUE)
