@@ -428,10 +428,10 @@ class _Server:
     async def _watch_redis(self, store: Store) -> None:
         """Look every minute at what may change in Redis while the server runs. Raises StoreRefused; runs until cancelled."""
         while True:
-            await asyncio.sleep(REDIS_LOOK_S)
-            await check_settings(store.client, allow_loss=self._config.allow_loss)
             with suppress(StoreUnavailable):
                 await store.keeping.remove_due()
+            await asyncio.sleep(REDIS_LOOK_S)
+            await check_settings(store.client, allow_loss=self._config.allow_loss)
 
     async def _watch_health(self) -> None:
         """Update the health status: ready means that the store answers and tables are free. Runs until cancelled."""

@@ -20,6 +20,7 @@ from redis.exceptions import ResponseError
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import RedisClient, ReplicaWait, check_server, keys, new_client, now_ms
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
+from seatwise_server.store.keeping import keep_key
 from seatwise_server.store.redis import durability
 from seatwise_server.store.redis.address import NodeAddress, RedisMode, parse_target
 from seatwise_server.store.redis.client import MOST_COMMANDS_AT_ONCE
@@ -328,3 +329,18 @@ async def test_a_server_stops_with_a_sentence_when_redis_is_told_to_evict_keys(
             await asyncio.wait([stopped])
         assert "CONFIG SET maxmemory-policy noeviction" in str(stopped.exception())
         house.server.stopped = asyncio.Future()
+
+
+async def test_a_clock_that_leaps_in_the_first_minute_of_a_server_is_noticed(tmp_path: Path) -> None:
+    """Without a look at the start nothing tells how late it was, and all that is kept is due."""
+    async with house_in(tmp_path, ws_port=None) as house:
+        client, keeping = house.server.store.client, house.server.store.keeping
+        for _ in range(500):
+            if await client.call("HGET", keys.KEEPING_TIME, "clock"):
+                break
+            await asyncio.sleep(0.01)
+        await keep_key(client, "kept", 86_400_000)
+        await client.call("SET", "kept", "1")
+        await client.call("HINCRBY", keys.KEEPING_TIME, "clock", -400 * 86_400_000)  # as if it had leapt
+        assert await keeping.remove_due() == 0
+        assert await client.call("EXISTS", "kept") == 1
