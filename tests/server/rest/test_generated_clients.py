@@ -14,7 +14,8 @@ from harness import House, dealt
 
 from seatwise_server.rest.openapi import openapi_json
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
+# The generators are downloaded first; each of their commands has 900 s.
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(1000)]
 
 PROGRAMS = Path(__file__).with_name("generated_clients")
 JAVA_GENERATOR = "org.openapitools:openapi-generator-cli:7.14.0"
