@@ -277,7 +277,7 @@ def test_without_ray_the_command_says_how_to_get_it() -> None:
     try:
         import ray  # noqa: F401
     except ModuleNotFoundError:
-        with pytest.raises(UsageError, match=r"pip install 'seatwise\[ray\]'"):
+        with pytest.raises(UsageError, match=r"pip install '.\[ray\]' in a clone"):
             make_workers("ray")
 
 
