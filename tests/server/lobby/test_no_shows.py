@@ -131,7 +131,10 @@ async def test_a_bot_that_sits_now_and_then_spoils_no_more_than_it_has_sat(house
             taken += 1
         await until_told(attending)
         await asyncio.sleep(2 * SETUP_S)
-    assert 3 <= len(spoiled(house, [wire.bot])) <= seats.MOST_UNTAKEN
+    all_spoiled = spoiled(house, [wire.bot])
+    came = {offer.match for offer in attending.offers[:sat]}  # too late to some, on a busy machine
+    assert len(all_spoiled) >= 3
+    assert sum(line["match"] not in came for line in all_spoiled) <= seats.MOST_UNTAKEN
     assert len(attending.offers) <= sat + seats.MOST_UNTAKEN
 
 
