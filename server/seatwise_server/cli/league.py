@@ -262,7 +262,7 @@ def _show_gifts(args: Namespace) -> int:
          f"{each.corrected_p_value:.3f}", "yes" if each.is_remarkable else "no"]
         for each in found
     ]  # fmt: skip
-    heads = ["giver", "taker", "matches", "gap", "95 % interval", "p, corrected", "named"]
+    heads = ["giver", "taker", "matches", "gain", "95 % interval", "p, corrected", "named"]
     table.show_table("Gifts by moves", heads, rows)
     return 0
 

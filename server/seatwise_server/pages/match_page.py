@@ -209,7 +209,8 @@ class LiveFrames:
         self._streams = streams
         self._matches: dict[str, LiveSteps] = {}
         self._quota = Places(PAGE_SPECTATORS)
-        self._positions: TTLCache[str, tuple[Frame, str] | None] = TTLCache(KEPT_POSITIONS, SHARED_POSITION_S)
+        self._positions: TTLCache[str, asyncio.Task[tuple[Frame, str] | None]]
+        self._positions = TTLCache(KEPT_POSITIONS, SHARED_POSITION_S)
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Return the stream, which is refused where `WatchMatch` is refused."""
@@ -232,22 +233,22 @@ class LiveFrames:
 
         One reading serves all who ask within `SHARED_POSITION_S`, and is no read of theirs.
         """
-        if name not in self._positions:
-            self._positions[name] = None
-            with suppress(Refusal, TimeoutError):
-                async with asyncio.timeout(POSITION_S):
-                    self._positions[name] = await self._read_position(name)
-        return self._positions.get(name)
+        if (reading := self._positions.get(name)) is None:
+            reading = self._positions[name] = asyncio.create_task(self._read_position(name))
+        return await asyncio.shield(reading)
 
     async def _read_position(self, name: str) -> tuple[Frame, str] | None:
         writer: PositionWriter | None = None
-        responses = await self._calls.open_shared_stream(WATCH, name=name)
-        async with aclosing(responses):
-            async for response in responses:
-                if response.HasField("match"):
-                    writer = PositionWriter(response.match)
-                elif writer and response.WhichOneof("view"):
-                    return writer.write_position(response)
+        with suppress(Refusal, TimeoutError):
+            async with (
+                asyncio.timeout(POSITION_S),
+                aclosing(await self._calls.open_shared_stream(WATCH, name=name)) as responses,
+            ):
+                async for response in responses:
+                    if response.HasField("match"):
+                        writer = PositionWriter(response.match)
+                    elif writer and response.WhichOneof("view"):
+                        return writer.write_position(response)
         return None
 
     async def _follow_news(self, name: str) -> AsyncGenerator[bytes, None]:

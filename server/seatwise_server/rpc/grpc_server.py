@@ -11,7 +11,6 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format
 from google.protobuf.descriptor import FileDescriptor
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1 import health_pb2 as pb
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from seatwise.v1 import lobby_service_pb2_grpc
@@ -241,9 +240,10 @@ def _proto_of(file: FileDescriptor) -> descriptor_pb2.FileDescriptorProto:
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
-# grpc.health.v1: whether the server, and each of its services, takes calls.
+# grpc.health.v1: whether the server, and each of its services, takes calls. In the servicer of grpcio-health-checking one watcher that does
+# not read blocks the other watchers and the code that sets a status, and one that leaves can take updates away from the others.
 
-Status: TypeAlias = pb.HealthCheckResponse.ServingStatus.ValueType
+Status: TypeAlias = health_pb2.HealthCheckResponse.ServingStatus.ValueType
 
 
 class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # its package has no types
@@ -262,24 +262,28 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
             self._news.set()
             self._news = asyncio.Event()
 
-    async def Check(self, request: pb.HealthCheckRequest, context: Context) -> pb.HealthCheckResponse:  # noqa: ARG002
+    async def Check(
+        self,
+        request: health_pb2.HealthCheckRequest,
+        context: Context,  # noqa: ARG002
+    ) -> health_pb2.HealthCheckResponse:
         """Return the status of a service. Raises `Refusal` NOT_FOUND if there is no such service."""
         if request.service not in self._said:
             raise Refusal("NOT_FOUND", f"there is no service {request.service[:80]!r}")
-        return pb.HealthCheckResponse(status=self._said[request.service])
+        return health_pb2.HealthCheckResponse(status=self._said[request.service])
 
     async def Watch(
         self,
-        request: pb.HealthCheckRequest,
+        request: health_pb2.HealthCheckRequest,
         context: Context,  # noqa: ARG002
-    ) -> AsyncIterator[pb.HealthCheckResponse]:
+    ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """Send the status of a service, and send it again after each change."""
         last: Status | None = None
         with self._watchers.reserve_place():
             while True:
                 news = self._news
-                status = self._said.get(request.service, pb.HealthCheckResponse.SERVICE_UNKNOWN)
+                status = self._said.get(request.service, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
                 if status != last:
-                    yield pb.HealthCheckResponse(status=status)
+                    yield health_pb2.HealthCheckResponse(status=status)
                     last = status
                 await news.wait()
