@@ -6,8 +6,8 @@ lost worker to another one, and does some of them again to find a worker that an
 
 from __future__ import annotations
 
-from seatwise.units.plan import UnitPlan
-from seatwise.units.run import UnitAnswer, UnitEndsWorkers, UnitRun, UnitWorkers, WorkerLost, reading_units
+from seatwise.units.plan import UnitAnswer, UnitPlan, UnitWorkers, WorkerLost
+from seatwise.units.run import UnitEndsWorkers, UnitRun, reading_units
 from seatwise.units.unit_files import PartFiles, UnitFile
 from seatwise.units.workers import LocalWorkers, RayWorkers, count_cores, make_workers
 

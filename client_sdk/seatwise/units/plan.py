@@ -1,17 +1,17 @@
-"""The plan of a run of units: the function that does one, the settings that they share, and the files that these name."""
+"""The plan of a run of units: the function that does one, the settings that they share, and the files that these name; and its workers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 from zipfile import ZipFile
 
 from seatwise.errors import UsageError
@@ -151,3 +151,50 @@ def _is_part(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.readline(200).startswith(f'{{"format": "{PART_FORMAT}"'.encode())
+
+
+# --- What a worker is ---
+
+
+class WorkerLost(Exception):
+    """The worker has ended. The text says why, as far as anybody knows."""
+
+    def __init__(self, why: str, *, was_at_it: bool) -> None:
+        super().__init__(why)
+        self.was_at_it = was_at_it
+        """Whether it was doing this unit, and not one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAnswer:
+    """The answer of a worker to one unit."""
+
+    number: int
+    result: Any
+    """The outcome, the same for the same unit at any worker."""
+
+    note: dict[str, Any] = field(default_factory=dict)
+    """The rest, such as times and the texts of failures. It need not be the same."""
+
+    worker: str = ""
+
+
+class UnitWorker(Protocol):
+    """One worker. It does its units in the order in which it is asked."""
+
+    name: str
+
+    async def run_unit(self, number: int, told: Any) -> UnitAnswer:
+        """Do one unit. Raises `WorkerLost`."""
+
+    async def stop(self) -> None:
+        """End the worker, whatever it does."""
+
+
+class UnitWorkers(Protocol):
+    """A make of workers."""
+
+    count: int
+
+    async def start_worker(self, plan: UnitPlan, place: int) -> UnitWorker:
+        """Start the worker of that place, from 0. It may be the next one there."""

@@ -6,15 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from seatwise.errors import UsageError
-from seatwise.units.plan import UnitPlan, encode_result
-
-if TYPE_CHECKING:
-    from seatwise.units.unit_files import UnitFile
+from seatwise.units.plan import UnitAnswer, UnitPlan, UnitWorker, UnitWorkers, WorkerLost, encode_result
+from seatwise.units.unit_files import UnitFile
+from seatwise.units.workers import LocalWorkers
 
 MOST_WORKERS_A_UNIT: Final = 3
 """A unit that has ended so many workers is given up."""
@@ -28,15 +26,6 @@ REPLAYS: Final = 4
 """How often a unit must give the same bytes here before a worker that gave others is named."""
 
 
-class WorkerLost(Exception):
-    """The worker has ended. The text says why, as far as anybody knows."""
-
-    def __init__(self, why: str, *, was_at_it: bool) -> None:
-        super().__init__(why)
-        self.was_at_it = was_at_it
-        """Whether it was doing this unit, and not one before."""
-
-
 class UnitEndsWorkers(UsageError):
     """A unit has ended three workers."""
 
@@ -44,41 +33,6 @@ class UnitEndsWorkers(UsageError):
         super().__init__(f"unit {number} has ended {MOST_WORKERS_A_UNIT} workers: {why}")
         self.number = number
         self.why = why
-
-
-@dataclass(frozen=True, slots=True)
-class UnitAnswer:
-    """The answer of a worker to one unit."""
-
-    number: int
-    result: Any
-    """The outcome, the same for the same unit at any worker."""
-
-    note: dict[str, Any] = field(default_factory=dict)
-    """The rest, such as times and the texts of failures. It need not be the same."""
-
-    worker: str = ""
-
-
-class UnitWorker(Protocol):
-    """One worker. It does its units in the order in which it is asked."""
-
-    name: str
-
-    async def run_unit(self, number: int, told: Any) -> UnitAnswer:
-        """Do one unit. Raises `WorkerLost`."""
-
-    async def stop(self) -> None:
-        """End the worker, whatever it does."""
-
-
-class UnitWorkers(Protocol):
-    """A make of workers."""
-
-    count: int
-
-    async def start_worker(self, plan: UnitPlan, place: int) -> UnitWorker:
-        """Start the worker of that place, from 0. It may be the next one there."""
 
 
 class UnitRun:
@@ -186,8 +140,6 @@ class UnitRun:
 
     async def _replay(self, answer: UnitAnswer, told: Any) -> None:
         """Do the unit again in a process of our own. Raises `UsageError` if the worker has answered wrongly."""
-        from seatwise.units.workers import LocalWorkers
-
         async with self._own_lock:
             try:
                 if self._own is None:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.errors import UsageError
-from seatwise.units.plan import PART_FORMAT, UnitPlan
-from seatwise.units.run import UnitAnswer
+from seatwise.units.plan import PART_FORMAT, UnitAnswer, UnitPlan
 
 
 class UnitFile:

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from seatwise.child_process import ChildProcess
 from seatwise.errors import UsageError
-from seatwise.units.plan import UnitPlan
-from seatwise.units.run import UnitAnswer, UnitWorker, UnitWorkers, WorkerLost
+from seatwise.units.plan import UnitAnswer, UnitPlan, UnitWorker, UnitWorkers, WorkerLost
 
 LONGEST_ANSWER: Final = 2**28
 """The most bytes of an answer: a record of a very long match is some megabytes."""

@@ -601,6 +601,20 @@ async def test_pages_that_follow_live_matches_are_bounded(monkeypatch: pytest.Mo
     await again.aclose()
 
 
+async def test_one_reading_of_a_position_serves_all_who_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = match_page.LiveFrames(WatchedMatch(), EventStreams())  # type: ignore[arg-type]
+    read: list[str] = []
+
+    async def read_position(name: str) -> object:
+        read.append(name)
+        await asyncio.sleep(0.01)
+        return "a position"
+
+    monkeypatch.setattr(frames, "_read_position", read_position)
+    found = await asyncio.gather(*[frames.find_position("matches/a") for _ in range(3)])
+    assert (found, read) == (["a position"] * 3, ["matches/a"])
+
+
 # The wheel that visitors get here
 
 
