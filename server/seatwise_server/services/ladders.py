@@ -26,7 +26,14 @@ from seatwise_server.services.matches import (
     parse_time_control,
     refusing_bad_settings,
 )
-from seatwise_server.services.request_fields import ResourceName, page_of_names, page_size, parse_position
+from seatwise_server.services.request_fields import (
+    LONGEST_REQUEST_ID,
+    ResourceName,
+    check_text,
+    page_of_names,
+    page_size,
+    parse_position,
+)
 from seatwise_server.store import CompetitionMeta, Store, now_ms
 
 # Keeps the ladder tables that were read last: reading a long table again for each of its pages takes too long.
@@ -101,6 +108,7 @@ class LadderService:
         self._tables = LadderTables(store)
 
     async def create_ladder(self, caller: Caller, request: pb.CreateLadderRequest) -> pb.CreateLadderResponse:
+        check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         ladder = _parse_ladder(request.ladder)
         if ladder.follows:
             before = Ladder.from_bytes((await self._get_meta(ladder.follows)).settings)

@@ -22,7 +22,14 @@ from seatwise_server.refusal import bad_argument
 from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.deal_sets import WithheldResults
-from seatwise_server.services.request_fields import ResourceName, page_of_names, page_size, parse_position
+from seatwise_server.services.request_fields import (
+    LONGEST_REQUEST_ID,
+    ResourceName,
+    check_text,
+    page_of_names,
+    page_size,
+    parse_position,
+)
 from seatwise_server.store import CompetitionMeta, Store
 
 # Computes the standings of leagues, and keeps those that were read last: a long league takes a second.
@@ -134,6 +141,7 @@ class LeagueService:
         self._tables = LeagueTables(store, self._withheld)
 
     async def create_league(self, caller: Caller, request: pb.CreateLeagueRequest) -> pb.CreateLeagueResponse:
+        check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         name = request.league.name
         wanted = _parse_settings(request.league)
         await _NAMES.create_resource(name, wanted, self._store.leagues.create)

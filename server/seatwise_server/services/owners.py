@@ -35,6 +35,7 @@ from seatwise_server.store.errors import (
     AccessTokenAbsent,
     BadPageToken,
     InviteAbsent,
+    InviteExists,
     OwnerAbsent,
     StoreUnavailable,
 )
@@ -75,7 +76,12 @@ class OwnerService:
         uses = _check_number("uses", request.uses or 1, 1, MOST_INVITE_USES)
         lifetime_s = _check_number("lifetime_s", request.lifetime_s or DEFAULT_INVITE_S, 1, LONGEST_INVITE_S)
         most_matches = _check_number("most_matches", request.most_matches or DEFAULT_MATCHES, 1, MOST_MATCHES)
-        issued = await self._invites.create_invite(most_bots, uses, lifetime_s * 1000, most_matches)
+        check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
+        quotas = (most_bots, uses, lifetime_s * 1000, most_matches)
+        try:
+            issued = await self._invites.create_invite(*quotas, request.request_id)
+        except InviteExists as there:
+            raise Refusal("ALREADY_EXISTS", str(there)) from None
         return pb.CreateInviteResponse(invite=_invite_resource(issued.invite), token=issued.text)
 
     async def list_invites(self, caller: Caller, request: pb.ListInvitesRequest) -> pb.ListInvitesResponse:

@@ -90,6 +90,10 @@ class AccessTokenExists(StoreError):
     """Another request with the same id has created an access token."""
 
 
+class InviteExists(StoreError):
+    """Another request with the same id has created the invite."""
+
+
 class InviteAbsent(StoreError):
     """There is no such invite."""
 

@@ -38,6 +38,7 @@ from seatwise_server.store.errors import (
     AccessTokenExists,
     BadPageToken,
     InviteAbsent,
+    InviteExists,
     StoreError,
     TokenRefused,
 )
@@ -496,17 +497,25 @@ class Invites(StoredSecrets[StoredInvite]):
         return InviteAbsent(text)
 
     async def create_invite(
-        self, most_bots: int, uses: int, lifetime_ms: int, most_matches: int = 8
+        self, most_bots: int, uses: int, lifetime_ms: int, most_matches: int = 8, request_id: str = ""
     ) -> IssuedInvite:
-        """Create an invite for `uses` owners with `most_bots` bots each, which play `most_matches` at once each."""
-        invite_id = _new_id("")
+        """Create an invite for `uses` owners with `most_bots` bots each, which play `most_matches` at once each.
+
+        A repeat of the same request (if it has an id) creates nothing and shows no text. Raises InviteExists if another
+        request has used this id.
+        """
+        invite_id = _new_id(request_id)
         name = f"invites/{invite_id}"
         text, secret_hash = new_invite_text(invite_id)
         await keep_key(self._client, keys.invite(name), lifetime_ms + KEEP_ENDED_MS)
         args = (secret_hash, most_bots, uses, lifetime_ms, most_matches)
-        await self._run("invite_create", [keys.invite(name)], *args)
+        answer = await self._run("invite_create", [keys.invite(name)], *args)
         await self._call("ZADD", keys.INVITE_INDEX, "NX", 0, name)
-        return IssuedInvite(await self._get_present(name), text)
+        made = await self._get_present(name)
+        wanted = (most_bots, uses, lifetime_ms, most_matches)
+        if (made.most_bots, made.uses, made.expire_ms - made.create_ms, made.most_matches) != wanted:
+            raise InviteExists(f"{name} was created by a request of the same id with other contents")
+        return IssuedInvite(made, "" if answer == _CREATED_BEFORE else text)
 
     async def revoke_invite(self, name: str) -> StoredInvite:
         """Revoke the invite. Repeatable. Raises InviteAbsent."""

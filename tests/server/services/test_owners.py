@@ -30,7 +30,14 @@ from seatwise_server.services.access import SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.owners import OwnerRequests
 from seatwise_server.store import OwnerCreation, Store, keys
-from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent, TokenRefused, TooManyBots
+from seatwise_server.store.errors import (
+    BadPageToken,
+    InviteAbsent,
+    InviteExists,
+    OwnerAbsent,
+    TokenRefused,
+    TooManyBots,
+)
 from seatwise_server.store.redis.client import call
 
 HOUR_MS = 3_600_000
@@ -97,6 +104,15 @@ async def test_an_invite_lets_in_as_many_owners_as_it_says_each_once(store: Stor
     invite = await store.invites.find(name)
     assert invite
     assert invite.used == 2
+
+
+async def test_a_repeated_request_creates_one_invite_and_shows_its_token_once(store: Store) -> None:
+    made, repeat = [await store.invites.create_invite(3, 1, HOUR_MS, request_id="monday") for _ in range(2)]
+    assert (made.invite, repeat.text) == (repeat.invite, "")
+    assert await store.invites.list_page(9) == ([made.invite], "")
+    with pytest.raises(InviteExists):
+        await store.invites.create_invite(4, 1, HOUR_MS, request_id="monday")
+    assert (await store.credentials.authenticate(made.text)).holder == made.invite.name
 
 
 async def test_invites_are_listed_by_page(store: Store) -> None:

@@ -1,6 +1,8 @@
 #!lua
--- Creates an invite once. KEYS: invite. ARGV: hash of the secret, most bots, uses, lifetime in ms, most matches of a bot. Answers 1 created (also if this call was sent twice).
-if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
+-- Creates an invite once. KEYS: invite. ARGV: hash of the secret, most bots, uses, lifetime in ms, most matches of a bot.
+-- Answers 1 created (also if this call was sent twice), 2 a request with this id has created it before.
+local hash = redis.call('HGET', KEYS[1], 'hash')
+if hash then return hash == ARGV[1] and 1 or 2 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'most_bots', ARGV[2], 'uses', ARGV[3], 'used', '0',
