@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
@@ -128,6 +128,18 @@ MOST_DEBT_BURSTS = 8
 """No caller gets so many bursts into debt, so a bucket that is further from full tells of a clock that has jumped."""
 
 
+class RateLimit(NamedTuple):
+    """A limit as a caller is shown it."""
+
+    quota: int
+    """The units of a full bucket."""
+    window_s: int
+    """The seconds in which one fills."""
+    left: int
+    full_s: int
+    """The seconds until it is full."""
+
+
 class TokenBuckets:
     """One bucket for each key. A new bucket is full.
 
@@ -149,11 +161,11 @@ class TokenBuckets:
         """Return how full the bucket is: 1 is full, 0 is empty, and less means that calls wait already."""
         return 1.0 - self._debt_s(key) * self._rate / self._burst
 
-    def show_limit(self, key: str) -> tuple[int, int, int, int]:
-        """Return the units of a full bucket, the seconds in which one fills, the units that are left, and the seconds until it is full."""
+    def show_limit(self, key: str) -> RateLimit:
+        """Return the limit as the caller is shown it."""
         debt_s = self._debt_s(key)
         left = max(0, int(self._burst - debt_s * self._rate))
-        return int(self._burst), math.ceil(self._burst / self._rate), left, math.ceil(debt_s)
+        return RateLimit(int(self._burst), math.ceil(self._burst / self._rate), left, math.ceil(debt_s))
 
     def measure_wait(self, key: str, units: float) -> float:
         """Return the seconds until so many units are there; a call of more than the bucket holds waits for a full one."""

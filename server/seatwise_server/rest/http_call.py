@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from seatwise_server.counts import COUNTS
+from seatwise_server.limits import RateLimit
 from seatwise_server.refusal import HTTP_STATUS, Refusal, write_error_body
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.call_log import CallLog
@@ -50,7 +51,7 @@ def write_error(refusal: Refusal) -> bytes:
 _RATE_LIMIT = "seatwise.rate_limit"
 
 
-def keep_rate_limit(request: Request, shown: tuple[int, int, int, int] | None) -> None:
+def keep_rate_limit(request: Request, shown: RateLimit | None) -> None:
     """Keep the limit of the caller beside the request, for the headers of its response."""
     request.scope[_RATE_LIMIT] = shown
 
@@ -59,10 +60,10 @@ def rate_limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     """Return the headers RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers), if the call is limited."""
     if not (shown := scope.get(_RATE_LIMIT)):
         return []
-    quota, window_s, left, full_s = shown
+    policy = "changes" if scope["method"] == "POST" else "reads"
     return [
-        (b"ratelimit-policy", f'"reads";q={quota};w={window_s}'.encode()),
-        (b"ratelimit", f'"reads";r={left};t={full_s}'.encode()),
+        (b"ratelimit-policy", f'"{policy}";q={shown.quota};w={shown.window_s}'.encode()),
+        (b"ratelimit", f'"{policy}";r={shown.left};t={shown.full_s}'.encode()),
     ]
 
 

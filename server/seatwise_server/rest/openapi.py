@@ -306,13 +306,13 @@ def _error_headers(status: int) -> dict[str, Any]:
     if status == 401:
         return {"headers": {"WWW-Authenticate": _header("Bearer: send a token")}}
     if status == 429:
-        limit = "Of reads: the units that are left, and the seconds until all are there"
+        limit = "Of reads or changes: the units that are left, and the seconds until all are there"
         return {
             "headers": {
                 "Retry-After": _header("Seconds to wait before the next attempt"),
                 "RateLimit": _header(limit),
                 "RateLimit-Policy": _header(
-                    "Of reads: the units at once, and the seconds in which they come back"
+                    "Of reads or changes: the units at once, and the seconds in which they come back"
                 ),
             }
         }

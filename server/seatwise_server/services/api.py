@@ -73,10 +73,12 @@ def new_operations(
         }
     )
     operations = [replace(it, admit=_admission_of(it.method, budget, requests)) for it in operations]
-    if budget:
-        operations = [
-            replace(it, show_limit=budget.show_limit) if is_read(it.method) else it for it in operations
-        ]
+    for is_of_reads, limited in ((True, budget), (False, requests)):
+        if limited:
+            operations = [
+                replace(it, show_limit=limited.show_limit) if is_read(it.method) is is_of_reads else it
+                for it in operations
+            ]
     if open_streams:
         operations = [_ending_with_token(it, open_streams) for it in operations]
     return [audit_operation(operation, trail) for operation in operations]

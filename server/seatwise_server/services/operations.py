@@ -14,6 +14,7 @@ from typing import Any
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import Message
 
+from seatwise_server.limits import RateLimit
 from seatwise_server.services.access import ACCESS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.read_budget import admit_all
@@ -33,8 +34,8 @@ class Operation:
     handle: Callable[[Caller, Any], Any]
     admit: Callable[[Caller, Any], Awaitable[None]] = admit_all
     """Return when it is the turn of this call: a door waits for it before `handle`."""
-    show_limit: Callable[[Caller], tuple[int, int, int, int] | None] = lambda _: None
-    """Return the caller's limit, as `TokenBuckets.show_limit` does; `None` if there is none."""
+    show_limit: Callable[[Caller], RateLimit | None] = lambda _: None
+    """Return the caller's limit; `None` if there is none."""
 
 
 def operations_of(services: Mapping[str, object]) -> list[Operation]:

@@ -6,6 +6,7 @@ import asyncio
 import math
 import re
 import secrets
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
@@ -13,7 +14,7 @@ from typing import Any, Final
 from seatwise.v1 import owner_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise_server.background_tasks import cancel_until_ended
-from seatwise_server.limits import TokenBuckets
+from seatwise_server.limits import MOST_BUCKETS, RateLimit, TokenBuckets
 from seatwise_server.lobby.lobby import MOST_MATCHES
 from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resources import timestamp
@@ -257,11 +258,18 @@ class OwnerRequests:
         self._owners = owners
         self._per_minute = per_minute
         self._buckets = TokenBuckets(per_minute / 60, per_minute, now) if per_minute else None
+        self._shown: OrderedDict[str, RateLimit] = OrderedDict()
+
+    def show_limit(self, caller: Caller) -> RateLimit | None:
+        """Return the limit of the caller as its last change left it; `None` for a caller without one."""
+        return self._shown.get(caller.owner or caller.name)
 
     async def admit_request(self, caller: Caller, request: Any) -> None:
         """Count one change by the caller. Raises `Refusal` QUOTA_EXCEEDED if its quota is used up, or StoreUnavailable."""
         if caller.owner:
-            wait_s = await self._owners.count_request(caller.owner, self._per_minute)
+            wait_s, quota, full_s = await self._owners.count_request(caller.owner, self._per_minute)
+            left = max(0, int(quota - full_s * quota / 60))
+            self._keep_shown(caller.owner, RateLimit(quota, 60, left, math.ceil(full_s)) if quota else None)
         elif caller.bot or Access.JOIN in caller.scopes:
             wait_s = self._count_here(caller.name)
         else:
@@ -279,7 +287,15 @@ class OwnerRequests:
         wait_s = self._buckets.measure_wait(name, 1.0)
         if not wait_s:
             self._buckets.take_units(name, 1.0)
+        self._keep_shown(name, self._buckets.show_limit(name))
         return wait_s
+
+    def _keep_shown(self, name: str, limit: RateLimit | None) -> None:
+        self._shown.pop(name, None)
+        if limit:
+            self._shown[name] = limit
+        if len(self._shown) > MOST_BUCKETS:
+            self._shown.popitem(last=False)
 
 
 # Counts the watches that an owner and its bots have open, at all processes together.

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
 
-from seatwise_server.limits import TokenBuckets
+from seatwise_server.limits import RateLimit, TokenBuckets
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.declarations import method_rules
@@ -63,8 +63,8 @@ class ReadBudget:
         if wait_s:
             await asyncio.sleep(wait_s)
 
-    def show_limit(self, caller: Caller) -> tuple[int, int, int, int] | None:
-        """Return the caller's limit as `TokenBuckets.show_limit` does; `None` for a caller without one."""
+    def show_limit(self, caller: Caller) -> RateLimit | None:
+        """Return the caller's limit; `None` for a caller without one."""
         if self._callers is None or caller.is_operator or caller.peer == OWN_PEER:
             return None
         return self._callers.show_limit(_key_of(caller))

@@ -100,14 +100,15 @@ class Owners(StorePart):
         """Return the bots of the owner, in the order of their names."""
         return sorted(bot.decode() for bot in await self._call("SMEMBERS", keys.owner_bots(name)))
 
-    async def count_request(self, name: str, per_minute: float) -> float:
-        """Count a change that the owner is about to make. Return 0, or the seconds until it may come back.
+    async def count_request(self, name: str, per_minute: float) -> tuple[float, int, float]:
+        """Count a change that the owner is about to make.
 
+        Return 0, or the seconds until it may come back; its quota, 0 for none; and the seconds until all of that is there again.
         `per_minute` changes in a minute are the quota of owners that have none of their own; 0 for no limit.
         """
         args = (f"{per_minute:g}",)
-        wait_ms: int = await self._run("owner_request", [keys.owner(name)], *args)
-        return wait_ms / 1000
+        wait_ms, quota, full_ms = await self._run("owner_request", [keys.owner(name)], *args)
+        return wait_ms / 1000, quota, full_ms / 1000
 
     async def read_most_matches(self, name: str) -> int | None:
         """Return how many matches each bot of the owner may play at once; None if there is no such owner."""

@@ -168,11 +168,15 @@ def keys_of(found: dict[bytes, Any], end: bytes) -> bytes:
     return next(key for key in found if key.endswith(end))
 
 
+async def change_wait(store: Store, per_minute: float) -> float:
+    return (await store.owners.count_request(JOAN, per_minute))[0]
+
+
 async def test_an_owner_may_change_so_many_things_in_a_minute_at_all_processes_together(
     store: Store, redis_client: Redis
 ) -> None:
     await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r")
-    waits = await asyncio.gather(*(store.owners.count_request(JOAN, 7) for _ in range(10)))
+    waits = await asyncio.gather(*(change_wait(store, 7) for _ in range(10)))
     assert sorted(waits)[:7] == [0.0] * 7
     assert all(0 < wait <= 60 / 7 + 0.01 for wait in sorted(waits)[7:])
     [key] = await redis_client.keys("*:owner")
@@ -180,22 +184,22 @@ async def test_an_owner_may_change_so_many_things_in_a_minute_at_all_processes_t
         await redis_client.hget(key, "requests_full_ms")
     )  # as if the time of two changes had passed
     await redis_client.hset(key, "requests_full_ms", full_ms - 2 * 60_000 / 7)
-    assert [bool(await store.owners.count_request(JOAN, 7)) for _ in range(3)] == [False, False, True]
+    assert [bool(await change_wait(store, 7)) for _ in range(3)] == [False, False, True]
     await redis_client.hset(key, "requests_full_ms", full_ms + 1e9)  # the clock of Redis was set back
-    assert 0 < await store.owners.count_request(JOAN, 7) <= 60 / 7 + 0.01
+    assert 0 < await change_wait(store, 7) <= 60 / 7 + 0.01
 
 
 async def test_an_owners_own_quota_of_changes_comes_before_that_of_the_server(
     store: Store, redis_client: Redis
 ) -> None:
     await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r")
-    assert not any([await store.owners.count_request(JOAN, 0) for _ in range(100)])
+    assert not any([await change_wait(store, 0) for _ in range(100)])
     await store.owners.set_quotas(JOAN, {"most_requests": 2})
-    assert [bool(await store.owners.count_request(JOAN, 0)) for _ in range(3)] == [False, False, True]
+    assert [bool(await change_wait(store, 0)) for _ in range(3)] == [False, False, True]
     await store.owners.set_quotas(JOAN, {"most_requests": 0})
-    assert await store.owners.count_request(JOAN, 0) == 3600
+    assert await change_wait(store, 0) == 3600
     await store.owners.erase_owner(JOAN)
-    assert await store.owners.count_request(JOAN, 1) == 0
+    assert await change_wait(store, 1) == 0
     assert not await redis_client.keys("*:owner")
 
 
@@ -224,10 +228,16 @@ async def test_the_holder_of_an_invite_or_a_bot_may_change_so_many_things_in_a_m
         return False
 
     assert [await refused(one) for _ in range(8)] == [False] * 6 + [True] * 2
+    assert requests.show_limit(one) == (6, 60, 0, 60)
+    assert requests.show_limit(other) is None
     assert not await refused(other)
     assert not any([await refused(admin) for _ in range(100)])
     now[0] += 10
     assert [await refused(one) for _ in range(2)] == [False, True]
+    joan = Caller(name=JOAN, scopes=frozenset({Access.OWN}))
+    await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r")
+    await requests.admit_request(joan, None)
+    assert requests.show_limit(joan) == (6, 60, 5, 10)
 
 
 # At the doors
@@ -543,8 +553,16 @@ async def test_owners_join_and_register_over_http_too(inviting_house: House) -> 
         answer = await http.call("POST", "/v1/bots", {"bot": "lena-1"})
         assert (answer.status, answer.json["bot"]["owner"]) == (200, "owners/lena")
         assert (await http.get("/v1/owners/lena")).json["owner"]["bots"] == ["bots/lena-1/versions/1"]
+        assert "ratelimit" not in answer.headers
         answer = await http.call("POST", "/v1/invites", {})
         assert (answer.status, answer.reason) == (403, "SCOPE_MISSING")
+        change = pb.SetOwnerQuotasRequest(name="owners/lena", most_requests=2)
+        admin = OverGrpc(house, house.admin.token)
+        await admin.call("OwnerService/SetOwnerQuotas", change, pb.SetOwnerQuotasResponse)
+        answers = [await http.call("POST", "/v1/bots", {"bot": f"lena-{each}"}) for each in (2, 3, 4)]
+    assert answers[-1].reason == "QUOTA_EXCEEDED"
+    assert {each.headers["ratelimit-policy"] for each in answers} == {'"changes";q=2;w=60'}
+    assert [each.headers["ratelimit"].split(";")[1] for each in answers] == ["r=1", "r=0", "r=0"]
 
 
 @at_the_doors
