@@ -1,15 +1,17 @@
-"""The page of a bot: its form, its record by seat and by opponent, and its newest matches."""
+"""The page of a bot: its places, its ratings over time, its form, its results by seat and by opponent, its clocks and matches."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cachetools import LRUCache
+from markupsafe import Markup
 from starlette.requests import Request
 
 from seatwise.replay import charges_in
@@ -17,7 +19,8 @@ from seatwise.v1 import match_pb2
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Agreed, Defaulted, DefaultReason, Entry, entry_from_json
 from seatwise_server.game_choice import is_hosted_game
-from seatwise_server.pages.page_responses import PageCalls, ending_words, render_page
+from seatwise_server.league.report.figures import draw_columns, draw_interval_curve
+from seatwise_server.pages.page_responses import PageCalls, ending_words, last_part, render_page, show_span
 from seatwise_server.refusal import Refusal
 
 # The times that referees charged a bot in its newest matches, for the page of the bot. It is read from the records.
@@ -99,6 +102,7 @@ def _clock_line(match: match_pb2.Match, clock: SeatClock) -> dict[str, Any]:
     answers = len(clock.charged_ms)
     return {
         "match": match,
+        "charged_ms": clock.charged_ms,
         "answers": answers,
         "total_ms": clock.total_ms,
         "mean_ms": clock.total_ms / answers if answers else 0,
@@ -107,10 +111,33 @@ def _clock_line(match: match_pb2.Match, clock: SeatClock) -> dict[str, Any]:
     }
 
 
+CLOCK_EDGES_MS = tuple(digit * 10**power for power in range(5) for digit in (1, 2, 5))
+"""Where the columns of a histogram of answers begin; the first one is of what took less than a millisecond."""
+LEAST_COLUMNS = 7
+
+
+def draw_answer_times(charged_ms: Sequence[int]) -> Markup | None:
+    """Draw how many answers took how long; nothing if there are none."""
+    if not charged_ms:
+        return None
+    counts = Counter(bisect_right(CLOCK_EDGES_MS, ms) for ms in charged_ms)
+    labels = [show_span(ms).replace(".0 ", " ") for ms in (0, *CLOCK_EDGES_MS)]
+    first = min(*counts, len(CLOCK_EDGES_MS) - LEAST_COLUMNS)
+    last = max(*counts, first + LEAST_COLUMNS)
+    columns = [(labels[number], counts[number]) for number in range(first, last + 1)]
+    return draw_columns("Answers by the time charged for them", columns, "charged for an answer, at least")
+
+
 JUDGED_MATCHES = 100
 FORM_MATCHES = 20
 LISTED_MATCHES = 30
 LISTED_OPPONENTS = 30
+LOOKED_LEAGUES = 50
+"""Leagues, in the order of their names, that are looked at beside those of the newest matches."""
+SHOWN_PLACES = 8
+CURVES = 2
+"""Ladders of which the page draws the strength over time."""
+MOST_POINTS = 60
 
 
 class BotPageContent:
@@ -129,14 +156,65 @@ class BotPageContent:
             await self._calls.call("MatchService/ListMatches", bot=name, page_size=JUDGED_MATCHES)
         ).matches
         clocked = [match for match in matches if match.HasField("result") and not is_hosted_game(match.game)]
+        clocks = await self._clocks.read_clocks(name, clocked[:CLOCKED_MATCHES])
+        places = await self._read_places(name, matches)
+        ladders = [place["competition"] for place in places if place["competition"].startswith("ladders/")]
         return render_page(
             "bot.html.j2",
             bot=bot,
-            clocks=await self._clocks.read_clocks(name, clocked[:CLOCKED_MATCHES]),
+            places=places,
+            curves=[(ladder, await self._draw_strength(ladder, name)) for ladder in ladders[:CURVES]],
+            clocks=clocks,
+            answer_times=draw_answer_times([ms for line in clocks for ms in line["charged_ms"]]),
             form=recent_form(name, matches),
             opponents=found.opponents,
             withheld=found.withheld,
             matches=matches[:LISTED_MATCHES],
+        )
+
+    async def _read_places(self, bot: str, matches: Sequence[match_pb2.Match]) -> list[dict[str, Any]]:
+        """Return the places of the bot: of its newest matches' ladders and leagues first, then of other leagues."""
+        leagues = (await self._calls.call("LeagueService/ListLeagues", page_size=LOOKED_LEAGUES)).leagues
+        played = [match.competition for match in matches if match.competition]
+        entered = [league.name for league in leagues if bot in league.bots]
+        names = list(dict.fromkeys((*played, *entered)))[:SHOWN_PLACES]
+        return [place for name in names for place in await self._find_place(name, bot)]
+
+    async def _find_place(self, competition: str, bot: str) -> list[dict[str, Any]]:
+        """Return the place of the bot, as a list of one; an empty list where it has none."""
+        is_ladder = competition.startswith("ladders/")
+        try:
+            table = (
+                await self._calls.call(
+                    "LadderService/ListStandings", ladder=competition, bot=bot, page_size=1
+                )
+                if is_ladder
+                else await self._calls.call("LeagueService/ListLeagueStandings", league=competition)
+            )
+        except Refusal as refused:
+            if refused.reason != "NOT_FOUND":
+                raise
+            return []
+        size = table.total_size if is_ladder else len(table.standings)
+        return [
+            {"competition": competition, "line": line, "of": size, "is_ladder": is_ladder}
+            for line in table.standings
+            if line.bot == bot
+        ]
+
+    async def _draw_strength(self, ladder: str, bot: str) -> Markup | None:
+        """Draw the strength of the bot on a ladder over its matches; nothing while there is only one point."""
+        history = await self._calls.call(
+            "LadderService/ListStandingsHistory", ladder=ladder, bots=[bot], page_size=MOST_POINTS
+        )
+        lines = sorted(
+            (each for point in history.points for each in point.standings), key=lambda each: each.matches
+        )
+        points = [(each.matches, each.strength, each.low, each.high) for each in lines]
+        if len({matches for matches, *_ in points}) < 2:
+            return None
+        return draw_interval_curve(
+            f"Strength on {last_part(ladder)}", points, "strength", "matches of the bot"
         )
 
 
@@ -155,7 +233,7 @@ def recent_form(name: str, matches: Sequence[match_pb2.Match]) -> dict[str, Any]
         "sentence": _form_sentence(played),
         "last": [_form_item(match, seat) for match, seat in played[:FORM_MATCHES]],
         "seats": _by_seat(played),
-        "endings": endings.most_common(),
+        "endings": ", ".join(f"{count} {words}" for words, count in endings.most_common()),
     }
 
 
@@ -163,13 +241,7 @@ def _form_sentence(played: Sequence[tuple[match_pb2.Match, int]]) -> str:
     if not played:
         return ""
     first = sum(match.result.ranks[seat] == 1 for match, seat in played)
-    left = sum(match.result.endings[seat] != match_pb2.ENDING_COMPLETED for match, seat in played)
-    sentence = f"It came first in {first} of its {len(played)} newest finished matches"
-    return (
-        f"{sentence}, and did not play {left} of them to the end."
-        if left
-        else f"{sentence}, and played all to the end."
-    )
+    return f"It came first in {first} of its {len(played)} newest finished matches."
 
 
 def _form_item(match: match_pb2.Match, seat: int) -> dict[str, Any]:
@@ -180,15 +252,16 @@ def _form_item(match: match_pb2.Match, seat: int) -> dict[str, Any]:
 
 
 def _by_seat(played: Sequence[tuple[match_pb2.Match, int]]) -> list[dict[str, Any]]:
-    results: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    results: defaultdict[int, list[match_pb2.Match]] = defaultdict(list)
     for match, seat in played:
-        results[seat].append((match.result.ranks[seat], match.result.points[seat]))
+        results[seat].append(match)
     return [
         {
             "seat": seat,
             "matches": len(each),
-            "rank": sum(rank for rank, _ in each) / len(each),
-            "points": sum(points for _, points in each) / len(each),
+            "first": sum(match.result.ranks[seat] == 1 for match in each),
+            "last": sum(match.result.ranks[seat] == max(match.result.ranks) > 1 for match in each),
+            "points": sum(match.result.points[seat] for match in each) / len(each),
         }
         for seat, each in sorted(results.items())
     ]

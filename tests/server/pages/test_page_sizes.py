@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from harness.page_size import LARGEST_PAGE
-from matches.scenes import smooth
+from matches.scenes import smooth, timed_out
 from seasons.one_season import league_of
 from starlette.requests import Request
 
@@ -30,7 +30,7 @@ from seatwise.v1 import (
 from seatwise_server.config import HttpSettings
 from seatwise_server.league.report.facts import describe_leaders
 from seatwise_server.league.settings import Entrant
-from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent
+from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent, draw_answer_times
 from seatwise_server.pages.home_page import HomePage, find_featured
 from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage, describe_likes
 from seatwise_server.pages.league_page import LeaguePage, league_verdict, plan_league
@@ -38,6 +38,7 @@ from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
 from seatwise_server.pages.page_responses import PageCalls, order_of
 from seatwise_server.pages.static_files import Downloads, static_contents
+from seatwise_server.refusal import Refusal
 from seatwise_server.rest.rest_app import GZIP_LEVEL
 
 if TYPE_CHECKING:
@@ -300,6 +301,7 @@ def ladder_calls() -> AnsweredCalls:
             results=10**5,
             update_time=NOW,
             next_page_token="more",
+            total_size=len(BOTS),
         ),
         ListStandingsHistory=ladder_service_pb2.ListStandingsHistoryResponse(points=points),
         ListMatches=list_matches,
@@ -325,22 +327,60 @@ async def test_a_verdict_names_at_most_six_rivals() -> None:
     assert verdict.endswith("apart from b0, b1, b2, b3, b4, b5 and 3 more.")
 
 
-async def test_the_page_of_a_bot_with_many_opponents_is_small() -> None:
+def bot_calls(record: bytes) -> AnsweredCalls:
+    """A bot with many opponents, a place on a ladder and one in each of two leagues."""
     opponents = [
         bot_pb2.OpponentRecord(
-            opponent=bot, game="games/ugo", matches=DRAWN.randrange(1000), wins=DRAWN.randrange(400), ties=3,
+            opponent=bot, game="games/ugo", matches=DRAWN.randrange(403, 1000), wins=DRAWN.randrange(400), ties=3,
             mean_points=DRAWN.random() * 90, opponent_mean_points=DRAWN.random() * 90, last_end_time=NOW,
         )
         for bot in BOTS[1 : LISTED_OPPONENTS + 1]
     ]  # fmt: skip
-    calls = AnsweredCalls(
-        GetBot=bot_service_pb2.GetBotResponse(bot=bot_pb2.Bot(name=BOTS[0], owner="a university")),
-        ListOpponents=bot_service_pb2.ListOpponentsResponse(opponents=opponents, matches=10**4),
-        ListMatches=list_matches,
-        GetRecord=match_service_pb2.GetRecordResponse(record=smooth(4).line().decode()),
-    )
-    _, bot, _, version = BOTS[0].split("/")
-    assert await size_of(BotPageContent(calls).make_page, bot, version) < LARGEST_PAGE
+    calls = ladder_calls()
+    leagues = [league_pb2.League(name=f"leagues/{name}", bots=BOTS[:4]) for name in ("autumn", "spring")]
+    calls.answers |= league_calls(4, 5).answers | {
+        "GetBot": bot_service_pb2.GetBotResponse(bot=bot_pb2.Bot(name=BOTS[0], owner="a university")),
+        "ListOpponents": bot_service_pb2.ListOpponentsResponse(opponents=opponents, matches=10**4),
+        "ListLeagues": league_service_pb2.ListLeaguesResponse(leagues=leagues),
+        "GetRecord": match_service_pb2.GetRecordResponse(record=record.decode()),
+        "ListMatches": list_matches,
+    }
+    for number, point in enumerate(calls.answers["ListStandingsHistory"].points):
+        for line in point.standings:
+            line.matches = 20 * number
+    return calls
+
+
+async def test_the_page_of_a_bot_shows_where_it_stands_how_it_came_there_and_is_small() -> None:
+    calls, (_, bot, _, version) = bot_calls(timed_out().line()), BOTS[0].split("/")
+    html = await BotPageContent(calls).make_page(a_request(), [bot, version])
+    assert packed_with_files(html) < LARGEST_PAGE
+    page = html.decode()
+    assert re.findall(r'<b class="place">(\d+)</b> of (\d+)', page) == [("1", "100"), ("1", "4"), ("1", "4")]
+    assert page.index("/ladders/main?bot=") < page.index("/leagues/autumn") < page.index("/leagues/spring")
+    assert page.count('class="interval s0"') == 1
+    assert page.count('<rect class="up"') == LISTED_OPPONENTS + 1  # and one of the only seat that it had
+    assert "Answers by the time charged for them" in page
+
+    def refuse(_fields: Any) -> None:
+        raise Refusal("NOT_FOUND", "no place")
+
+    calls.answers["ListStandings"] = calls.answers["ListLeagueStandings"] = refuse
+    calls.answers["ListStandingsHistory"].points.clear()
+    assert b'id="places"' not in await BotPageContent(calls).make_page(a_request(), [bot, version])
+
+
+async def test_answers_are_counted_by_the_time_charged_for_them() -> None:
+    drawn = str(draw_answer_times([0, 1, 1, 4, 1500, 90_000]))
+    assert re.findall(r"<title>([^:<]+: \d+)</title>", drawn) == [
+        "0 ms: 1",
+        "1 ms: 2",
+        "2 ms: 1",
+        "1 s: 1",
+        "50 s: 1",
+    ]
+    assert draw_answer_times([]) is None
+    assert re.findall(r'class="tick"[^>]*>([^<]+ s)</text>', str(draw_answer_times([30_000])))[-1] == "50 s"
 
 
 async def test_full_lists_of_matches_are_small() -> None:

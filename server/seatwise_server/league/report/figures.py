@@ -123,6 +123,8 @@ def draw_path(places: Iterable[tuple[float, float]], class_: str, told: str) -> 
 
 
 FIGURE_WIDTH = 720.0
+COLUMNS_WIDTH = 480.0
+"""Of a figure that a narrow screen shows whole."""
 NAMES_WIDTH = 150.0
 """The room for names on the left."""
 ROW = 26.0
@@ -161,6 +163,43 @@ def draw_whiskers(title: str, rows: Sequence[Whisker], unit: str, middle: float 
             draw_dot(x.position_of(row.value), y, f"mark s{number % SERIES}", told),
         ]
     return draw_picture(FIGURE_WIDTH, height, title, shapes)
+
+
+def draw_interval_curve(
+    title: str, points: Sequence[tuple[float, float, float, float]], unit: str, below: str
+) -> Shape:
+    """Draw one line with the interval around it. A point is where it stands, its value, and where the interval begins and ends."""
+    height, foot, right = 220.0, 180.0, COLUMNS_WIDTH - 12
+    x = scale_for([at for at, *_ in points], 50, right)
+    y = scale_for([value for _, *values in points for value in values], foot, 22)
+    edge = [(at, high) for at, _, _, high in points] + [(at, low) for at, _, low, _ in reversed(points)]
+    return draw_picture(COLUMNS_WIDTH, height, title, (
+        *_draw_grid(x, 22, foot, 5), *_draw_rungs(y, 50, right),
+        draw_path(((x.position_of(at), y.position_of(value)) for at, value in edge), "interval s0", "95 % interval"),
+        draw_path(((x.position_of(at), y.position_of(value)) for at, value, *_ in points), "curve s0", unit),
+        draw_text(16, 11, unit, "unit"), draw_text(right, height - 2, below, "unit", "end"),
+    ))  # fmt: skip
+
+
+def draw_columns(title: str, columns: Sequence[tuple[str, int]], below: str) -> Shape:
+    """Draw a column for each label and its number."""
+    height, foot = 180.0, 130.0
+    each, y = (
+        COLUMNS_WIDTH / max(1, len(columns)),
+        Scale(0, max((count for _, count in columns), default=1), foot, 18),
+    )
+    shapes = [draw_line(0, foot, COLUMNS_WIDTH, foot, "axis")]
+    for place, (label, count) in enumerate(columns):
+        middle, top = (place + 0.5) * each, y.position_of(count)
+        shapes.append(draw_text(middle, foot + 18, label, "tick", "middle"))
+        if count:
+            shapes += [
+                draw_bar(place * each + 2, top, each - 4, foot - top, "mark s0", f"{label}: {count}"),
+                draw_text(middle, top - 4, str(count), "tick", "middle"),
+            ]
+    return draw_picture(
+        COLUMNS_WIDTH, height, title, [*shapes, draw_text(COLUMNS_WIDTH, height - 8, below, "unit", "end")]
+    )
 
 
 def draw_curves(
@@ -234,10 +273,10 @@ def _draw_column_labels(low: int, high: int, step: int, each: float, foot: float
     ]
 
 
-def _draw_grid(x: Scale, top: float, foot: float) -> list[Shape]:
+def _draw_grid(x: Scale, top: float, foot: float, count: int = 8) -> list[Shape]:
     return [
         shape
-        for mark in x.ticks(8)
+        for mark in x.ticks(count)
         for shape in (
             draw_line(x.position_of(mark), top, x.position_of(mark), foot, "grid"),
             draw_text(x.position_of(mark), foot + 16, format_tick(mark), "tick", "middle"),
