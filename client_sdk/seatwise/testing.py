@@ -13,19 +13,20 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from time import perf_counter_ns, process_time_ns
 from typing import Any, Final, NamedTuple
 
 from seatwise.errors import UsageError
-from seatwise.hosting import HostedGame
+from seatwise.hosting import Chance, HostedGame
 from seatwise.kits import OWN_KITS
 from seatwise.kits.game_kit import GameKit
 from seatwise.kits.hosted.installed_games import make_kit
 from seatwise_referee.game import IllegalMove, Options, Seat
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.hosted.hosted_rules import HostedRules, HostedState
-from seatwise_referee.hosted.payload import HostedMove
+from seatwise_referee.hosted.payload import HostedMove, HostedView
 
 SLOWEST_STEP_MS: Final = 20.0
 """The most milliseconds of CPU time that a step may take on average of its ten slowest runs, on the machine of the check."""
@@ -35,6 +36,9 @@ LONGEST_STEP_MS: Final = 10 * SLOWEST_STEP_MS
 
 MATCHES: Final = 30
 """The matches that are played by default."""
+
+NOTHING_HIDDEN: Final = "not checked: nothing is hidden from one seat alone"
+"""The word on the secrets of a game that shows the same to all."""
 
 _SLOW_RUNS = 10
 _SOME_MOVES = 20
@@ -133,7 +137,7 @@ class _GameChecks:
         self._faults: dict[str, None] = {}
         self._has_resampled = False
         self._hides_anything = False
-        """Whether one seat is shown anything that another is not, apart from its own number."""
+        """Whether a seat or a spectator is shown anything that another is not, apart from its own number."""
         self._digest = sha256()
         self._moves = 0
         self._cpu_times: list[_StepTime] = []
@@ -167,7 +171,7 @@ class _GameChecks:
 
     def _describe_secrets(self) -> str:
         if not self._has_resampled and not self._hides_anything:
-            return "not checked: nothing is hidden from one seat alone"
+            return NOTHING_HIDDEN
         if not self._game.can_resample():
             return "not checked: the game has no resample_state"
         if not self._has_resampled:
@@ -179,7 +183,7 @@ class _GameChecks:
         if not self._hides_anything:
             first, *others = (
                 {name: value for name, value in json.loads(view.text).items() if value != view.seat}
-                for view in state.views[:-1]
+                for view in state.views
             )
             self._hides_anything = any(each != first for each in others)
         if self._game.can_resample() and not self._has_resampled:
@@ -200,16 +204,65 @@ class _GameChecks:
         self._note_times(once, twice)
         self._check_repeat("start_match", state, again)
         self._note_secrets(state)
+        self._check_drawings(state)
         moves: list[HostedMove] = []
         while state.asked is not None:
-            move = self._chance.choice(list(self._rules.legal_moves(state, state.asked)))
+            move = self._choose_move(number, state, state.asked)
             after = self._step(state, state.asked, move)
+            self._check_sentences(state, state.asked, move, after)
+            self._check_drawings(after)
             moves.append(move)
             state = after
         self._digest.update(
             repr([move.text for move in moves] + [view.text for view in state.views]).encode()
         )
         self._check_replay(seats, seed, options, moves, state)
+
+    def _choose_move(self, number: int, state: HostedState, seat: Seat) -> HostedMove:
+        """Return a random move, or in matches with an odd number that of a house bot: so all levels are tried, deep in matches."""
+        levels = [*self._game.house_bots]
+        if not levels or not number % 2:
+            return self._chance.choice(list(self._rules.legal_moves(state, seat)))
+        level, view = levels[number // 2 % len(levels)], state.views[seat]
+        seed = sha256(f"{number}/{state.number}".encode()).digest()
+        began_ns = process_time_ns()
+        move = self._rules.choose_move(level, view, Chance(seed))
+        took_ms = (process_time_ns() - began_ns) / 1e6
+        if took_ms > self._game.free_ms:
+            self._add_fault(
+                f"the house bot {level} took {took_ms:.0f} ms for a move; free_ms is {self._game.free_ms}"
+            )
+        elif not self._is_same_choice(level, state, seat, seed, move):
+            self._add_fault(f"the house bot {level} chooses another move when it is asked again; all chance must come from `chance`")  # fmt: skip
+        return move
+
+    def _is_same_choice(
+        self, level: str, state: HostedState, seat: Seat, seed: bytes, move: HostedMove
+    ) -> bool:
+        return self._rules.choose_move(level, state.views[seat], Chance(seed)) == move
+
+    def _check_drawings(self, state: HostedState) -> None:
+        """A drawing follows from the view alone: it must be the same after the game has seen another state."""
+        if self._game.has_hook("draw"):
+            self._check_hook("draw", state, lambda view: self._rules.draw_view(view, len(state.views) - 1))
+
+    def _check_sentences(self, before: HostedState, seat: Seat, move: HostedMove, after: HostedState) -> None:
+        if not self._game.has_hook("narrate") or after.number == before.number:
+            return
+        mover, known = (None, None) if before.is_joint else (seat, move.value)
+        place = {view.seat: view for view in before.views}
+        for told in (None, known):
+            tell = partial(self._rules.narrate_step, move=told, mover=mover)
+            self._check_hook("narrate", after, lambda view, tell=tell: tell(place[view.seat], after=view))  # type: ignore[misc]
+
+    def _check_hook(self, hook: str, state: HostedState, ask: Callable[[HostedView], str]) -> None:
+        first = list(map(ask, state.views))
+        if self._game.can_resample():
+            self._rules.is_changed_by_resampling(state)
+        if list(map(ask, state.views)) != first:
+            self._add_fault(
+                f"{hook} gives another result for the same view; it must depend on its arguments alone"
+            )
 
     def _draw_options(self, number: int) -> Options:
         """Return the defaults first, then other values of the options."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import canonical_json
@@ -170,6 +170,19 @@ class FrameWriter(Protocol):
 
     def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
         """Draw the position as lines of plain text."""
+
+
+@runtime_checkable
+class Narrator(Protocol):
+    """A `FrameWriter` whose game tells of its steps itself."""
+
+    def narrate_step(
+        self, before: Any, move: Json, mover: int | None, after: Any, names: Sequence[str]
+    ) -> str:
+        """Return a sentence on a step, given what its audience was shown before and after it; "" for the usual one.
+
+        `move` and `mover` are `None` for a step in which several seats have chosen at once.
+        """
 
 
 def count_totals(table: TableFacts, seats: int, *, is_running: bool = True) -> tuple[int, ...]:

@@ -194,7 +194,10 @@ class GameKit:
     """The module whose `measure_gifts` judges what the moves of a recorded match gave to each seat; empty if none does."""
 
     frames_module: str = "seatwise.kits.frames"
-    """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text."""
+    """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text.
+
+    Where `is_hosted` is set, its `make_frame_writer` makes one of the rules.
+    """
 
     @property
     def name(self) -> str:
@@ -240,7 +243,8 @@ class GameKit:
 
     def load_frame_writer(self) -> FrameWriter:
         """Return what writes the game's positions for replays. A program that shows no match never loads it."""
-        writer: FrameWriter = import_module(self.frames_module).FRAME_WRITER
+        module = import_module(self.frames_module)
+        writer: FrameWriter = module.make_frame_writer(self.game) if self.is_hosted else module.FRAME_WRITER
         return writer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from seatwise.bot import Bot, ask_bot
 from seatwise.kits import find_kit
@@ -13,6 +13,7 @@ from seatwise.kits.frames import (
     ALL_OPEN,
     Frame,
     FrameWriter,
+    Narrator,
     PlayedMove,
     SeatTimes,
     TableFacts,
@@ -237,6 +238,16 @@ class FrameBuilder:
             self._longest_ms[seat] = max(self._longest_ms[seat], charged_ms)
         if self._position.state is None or isinstance(entry, _NO_STEPS):
             return []
+        is_same = (
+            before.prompt and self._position.prompt and before.prompt.number == self._position.prompt.number
+        )
+        if (
+            is_same
+            and self._viewpoint != ALL_OPEN
+            and self._is_step_of_choices(before)
+            and isinstance(entry, Moved)
+        ):
+            return []
         return list(self._frames_of(entry, before))
 
     def _frames_of(self, entry: Entry, before: Position) -> Iterator[Frame]:
@@ -252,8 +263,8 @@ class FrameBuilder:
             if self._position.prompt is None:
                 self._last = at_end, own
                 return
-        own = self._own(self._position.state, self.writer.write_own)
         table = self.writer.write_table(view)
+        own = self._own(self._position.state, self.writer.write_own)
         yield self._make_frame(None if at_end else entry, before, table, own, self._position.prompt)
 
     def _make_frame(
@@ -275,7 +286,7 @@ class FrameBuilder:
             says=self._describe_step(entry, moves, before, table),
             asked=tuple(sorted(prompt.seats)) if prompt else (),
             moves=moves,
-            points=count_totals(table, len(self._seats), is_running=False),
+            points=_final_points(entry) or count_totals(table, len(self._seats), is_running=False),
             table=table,
             own=own,
             times=tuple(map(self._times_of, self._seats)),
@@ -296,8 +307,34 @@ class FrameBuilder:
         said = describe_entry(entry, moves, self.names, self.writer)
         if before.state is None or before.state is self._position.state:
             return said
+        if narrated := self._narrate(entry, moves, before):
+            return narrated
         views = [self._game.view(state, None) for state in (before.state, self._position.state)]
         return f"{said} {self.writer.describe_change(views[0], views[1], self.names)}".strip()
+
+    def _is_step_of_choices(self, before: Position) -> bool:
+        """Return whether several seats of a game from outside choose at once: who has chosen is known to none before all have."""
+        return isinstance(self.writer, Narrator) and before.state is not None and before.state.is_joint
+
+    def _narrate(self, entry: Entry, moves: Sequence[PlayedMove], before: Position) -> str:
+        """Return the game's own sentence on a step that moves have completed; "" if there is none."""
+        if (
+            not isinstance(self.writer, Narrator)
+            or not moves
+            or self._position.state.number == before.state.number
+        ):
+            return ""
+        is_joint, is_all = before.state.is_joint, self._viewpoint == ALL_OPEN
+        audience = Seat(self._viewpoint) if isinstance(self._viewpoint, int) else None
+        seen = [self._game.view(state, audience) for state in (before.state, self._position.state)]
+        mover, move = (None, None) if is_joint else (moves[0].seat, moves[0].move)
+        said = self.writer.narrate_step(seen[0], move, mover, seen[1], self.names)
+        if is_joint:
+            own = describe_entry(entry, moves, self.names, self.writer) if is_all else "All have chosen."
+            return f"{own} {said}".strip()
+        if said and isinstance(entry, Defaulted):
+            return f"{self.names[moves[0].seat]} gave no move in time, or has left: the referee plays for it. {said}"
+        return said
 
     def _own(self, state: Any, write: Callable[[Any], Json]) -> tuple[Json, ...]:
         return tuple(
@@ -338,6 +375,11 @@ class FrameBuilder:
             return False
         hint = self._last_hints[entry.seat] if self._last_hints else ""
         return bool(hint) and hint != f"{self._hint_source.bot_name} {self.writer.describe_move(entry.move)}"
+
+
+def _final_points(entry: Entry | None) -> tuple[int, ...]:
+    """Return the points at the end of a match; none before it."""
+    return tuple(cast("Any", entry.outcome["points"])) if isinstance(entry, Finished) else ()
 
 
 def _played_in(entry: Entry) -> Iterator[tuple[Seat, Json]]:

@@ -15,7 +15,12 @@ from seatwise.kits import OWN_KITS, find_kit
 from seatwise.kits.frames import ALL_OPEN
 from seatwise.replay.match_replay import MatchReplay
 
-SCRIPTS: Final = ("shapes.js", *(kit.viewer_script for kit in OWN_KITS if kit.viewer_script), "viewer.js")
+SCRIPTS: Final = (
+    "shapes.js",
+    *(kit.viewer_script for kit in OWN_KITS if kit.viewer_script),
+    "hosted.js",
+    "viewer.js",
+)
 """The modules, each after those that it imports. The last one exports `mount`."""
 
 STYLES: Final = ("drawing.css", "viewer.css")

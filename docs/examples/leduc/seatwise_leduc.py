@@ -98,6 +98,30 @@ class Leduc(HostedGame[LeducState]):
         first, second = (hand if each == seat else next(drawn) for each, hand in enumerate(state.hands))
         return state._replace(hands=(first, second))
 
+    def draw(self, view: Any, seat: int | None) -> list[dict[str, Any]]:
+        """Draw each hand at its seat, and the pot and the open card between them."""
+        hands = view["showdown"] or [view["hand"] if each == seat else None for each in (0, 1)]
+        items: list[dict[str, Any]] = [
+            {"zone": "Hand", "owner": each, "cards": [{"text": card} if card else {"face": "down"}]}
+            for each, card in enumerate(hands)
+        ]
+        items += [{"counter": "Paid", "owner": each, "value": paid} for each, paid in enumerate(view["paid"])]
+        opened = [{"text": view["board"], "colour": "red"}] if view["board"] else []
+        return [
+            {"zone": "Open card", "cards": opened},
+            {"counter": "Pot", "value": sum(view["paid"])},
+            *items,
+        ]
+
+    def narrate(self, before: Any, move: Any, mover: int | None, after: Any) -> str:
+        """All moves lie open in the view, so the sentence needs no more than that."""
+        betting = len(before["rounds"]) - 1
+        said = {"fold": "folds", "raise": f"raises to {max(after['paid'])}", "call": "calls"}
+        moves = after["rounds"][betting]
+        opened = f" The open card is {after['board']}." if after["board"] != before["board"] else ""
+        played = moves[-1] if len(moves) > len(before["rounds"][betting]) else "fold"
+        return f"{{{mover}}} {said[played]}.{opened}"
+
     def is_showdown(self, state: LeducState) -> bool:
         """Return whether both cards are open."""
         return state.folded is None and self.find_turn(state) is None

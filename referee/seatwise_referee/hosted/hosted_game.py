@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
@@ -65,6 +65,12 @@ class HostedGame(Generic[HostedStateT]):
 
     options: ClassVar[Mapping[str, HostedOption]] = {}
     """The options of the game by name."""
+
+    rules: ClassVar[str] = ""
+    """The rules for people, in Markdown without HTML and pictures, at most 20,000 characters. A server shows them as a page."""
+
+    house_bots: ClassVar[Mapping[str, Callable[[Any, list[Any], Chance], Any]]] = {}
+    """Bots of rising strength by level, the weakest first: each chooses one of the legal moves, given the view of its seat."""
 
     def start_match(self, seats: int, options: Mapping[str, OptionValue], chance: Chance) -> HostedStateT:
         """Return the first state.
@@ -146,6 +152,45 @@ class HostedGame(Generic[HostedStateT]):
         that is hidden from the seat again, by `chance`. `None` is a spectator.
         """
         raise NotImplementedError
+
+    # Hooks for pages. A hook is given views and no state, so it can tell nobody more than its view.
+
+    def draw(self, view: Mapping[str, Any], seat: int | None) -> list[dict[str, Any]]:
+        """Return the drawing of a view, for the page of a match. You need not write it.
+
+        Args:
+            view: The view of this seat, as `show_state` returned it.
+            seat: The seat; `None` is a spectator.
+
+        Returns:
+            A list of items: zones of cards, counters, boards and texts, as docs/examples/leduc/README.md lists them.
+        """
+        raise NotImplementedError
+
+    def narrate(
+        self, before: Mapping[str, Any], move: Any, mover: int | None, after: Mapping[str, Any]
+    ) -> str:
+        """Return one sentence on a move, such as "{0} raises." with "{0}" for the name of seat 0. You need not write it.
+
+        Args:
+            before: The view of the audience before the move.
+            move: The move; `None` where the audience may not know it, as in a match that is still played.
+            mover: The seat that moved; `None` where several seats have chosen at once.
+            after: Its view after the move.
+
+        Returns:
+            The sentence; empty for a plain one.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def has_hook(cls, name: str) -> bool:
+        """Return whether the game has a hook of its own.
+
+        Args:
+            name: "draw" or "narrate".
+        """
+        return getattr(cls, name) is not getattr(HostedGame, name)
 
     @classmethod
     def can_resample(cls) -> bool:

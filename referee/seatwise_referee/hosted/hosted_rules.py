@@ -23,6 +23,7 @@ from seatwise_referee.game import (
     ranks_of,
 )
 from seatwise_referee.hosted.chance import Chance
+from seatwise_referee.hosted.drawing import draw_any_view, encode_drawing
 from seatwise_referee.hosted.hosted_game import LONGEST_GAME_NAME, GameFault, HostedGame, HostedOption
 from seatwise_referee.hosted.payload import (
     LARGEST_NUMBER,
@@ -52,7 +53,16 @@ RESAMPLE_LABEL: Final = b"resample"
 """Goes before the deal seed where the referee draws hidden information again, so that no draw of the match is repeated."""
 
 LONGEST_REFUSAL: Final = 200
-"""The most characters of the sentence with which a game refuses a move."""
+"""The most characters of the sentence with which a game refuses a move, or tells of one."""
+
+LONGEST_RULES: Final = 20_000
+"""The most characters of the rules of a game."""
+
+HOUSE_LEVEL: Final = re.compile(r"[a-z][a-z0-9-]{0,19}")
+"""The form of the name of a level of house bots."""
+
+_MARKUP: Final = re.compile(r"<[a-zA-Z/!?]|!\[|\]\(\s*(?:javascript|data|vbscript):", re.IGNORECASE)
+"""HTML, pictures and scripts in Markdown."""
 
 UNREADABLE_MOVE: Final = "the game cannot read this move"
 """The sentence for a move at which `check_move` raises an exception."""
@@ -326,6 +336,42 @@ class HostedRules:
         game = self.game
         return call_foreign(f"{self.name}: {method}", lambda: getattr(game, method)(*arguments))
 
+    # Hooks: what people see, and house bots. They are given views, never a state, and no match depends on them
+
+    def draw_view(self, view: HostedView, seats: int) -> str:
+        """Return the drawing of a view as canonical JSON: the author's, or else that of any view. Raises `GameFault`."""
+        if not self.game.has_hook("draw"):
+            return encode_drawing(draw_any_view(view.data), seats)
+        drawn = self._call("draw", view.data, view.seat)
+        try:
+            return guard_call(f"{self.name}: draw", lambda: encode_drawing(drawn, seats))
+        except GameFault as fault:
+            why = str(fault).rpartition("ValueError: ")[2]
+            raise GameFault(f"{self.name}: draw returned no drawing: {why}") from None
+
+    def narrate_step(self, before: HostedView, move: Json, mover: Seat | None, after: HostedView) -> str:
+        """Return the author's sentence on a step; empty if there is none. Raises `GameFault`."""
+        if not self.game.has_hook("narrate"):
+            return ""
+        said = self._call("narrate", before.data, move, mover, after.data)
+        if type(said) is not str or len(said) > LONGEST_REFUSAL or not said.isprintable():
+            raise GameFault(
+                f"{self.name}: narrate must return one line of text of at most {LONGEST_REFUSAL} characters"
+            )
+        return said
+
+    def choose_move(self, level: str, view: HostedView, chance: Chance) -> HostedMove:
+        """Return the move of the author's house bot of this level. Raises `GameFault` if it is no legal move."""
+        game = self.game
+        chosen = call_foreign(
+            f"{self.name}: the house bot {level}",
+            lambda: game.house_bots[level](view.data, view.legal_moves, chance),
+        )
+        move = HostedMove(self._encode(f"the house bot {level}", chosen, LONGEST_MOVE))
+        if move.text not in view.legal:
+            raise GameFault(f"{self.name}: the house bot {level} chose {move.text[:60]}, which is not legal")
+        return move
+
     # Questions: look-ups in the state
 
     def prompt(self, state: HostedState) -> Prompt | None:
@@ -453,6 +499,18 @@ def _check_facts(game: HostedGame[Any]) -> None:
         )
     for key, option in game.options.items():
         _check_option(f"{name}: option {key!r}", key, option)
+    rules = game.rules
+    if type(rules) is not str or len(rules) > LONGEST_RULES or _MARKUP.search(rules):
+        raise GameFault(
+            f"{name}: rules is Markdown without HTML, pictures and scripts, of at most {LONGEST_RULES} characters"
+        )
+    levels = game.house_bots
+    if not isinstance(levels, Mapping) or not all(
+        type(level) is str and HOUSE_LEVEL.fullmatch(level) for level in levels
+    ):
+        raise GameFault(
+            f"{name}: house_bots is a dict of functions by level, such as 'easy': lower-case letters, digits and hyphens"
+        )
 
 
 def _check_option(where: str, key: object, option: object) -> None:

@@ -52,6 +52,12 @@ class HostedView:
     has_more_moves: bool = False
     """Whether other moves than these may be legal, too, because the game cannot list all."""
 
+    drawing: str = ""
+    """The drawing of a spectator's view as canonical JSON, where a server has sent one."""
+
+    says: str = ""
+    """The sentence on the step that led to a spectator's view, where a server has sent one."""
+
     @property
     def data(self) -> dict[str, Json]:
         """The view as JSON."""

@@ -77,6 +77,7 @@ def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str
         describe_move=describe_json_move,
         list_moves=list_json_moves,
         is_hosted=True,
+        frames_module="seatwise.kits.hosted.frames",
     )
 
 

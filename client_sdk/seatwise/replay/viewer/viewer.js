@@ -3,12 +3,14 @@
 //   import { mount } from "./viewer.js";
 //   const viewer = mount(document.querySelector("#match"), replay);   // what MatchReplay.to_json() returns
 //   viewer.replace(longerReplay);                                      // a live match has more steps
+import { HOSTED } from "./hosted.js";
 import { drawIn, formatSpan, shape, toElement } from "./shapes.js";
 import { UBONGO } from "./ubongo.js";
 import { UGO } from "./ugo.js";
 
-// Games that draw. Any other game shows the text of its frames.
+// Games of our own. Games from outside have drawings in their frames; any other game shows the text of its frames.
 const DRAWN = { ugo: UGO, ubongo: UBONGO };
+const drawingOf = ({ game, frames }) => DRAWN[game] ?? (frames[0]?.table.drawing ? HOSTED : undefined);
 const STEP_MS = 900;
 const SPEEDS = [1, 2, 5];
 // Browsers refuse more than a hundred changes of the address in half a minute, so it follows when the step rests.
@@ -182,7 +184,7 @@ class Viewer {
 
   draw() {
     const frame = seenFrom(this.viewpoint, this.replay.frames[this.step]);
-    const drawing = DRAWN[this.replay.game];
+    const drawing = drawingOf(this.replay);
     const isDecisive = this.step > 0 && this.step === this.replay.decisive_step;
     write(this.facts, `${isDecisive ? "Decisive moment: " : ""}${drawing ? drawing.describeFacts(frame) : `Step ${this.step}`}`);
     this.sentence.textContent = frame.says;
@@ -207,7 +209,8 @@ class Viewer {
     const isWon = frame.kind === "finished" && this.replay.ranks[seat] === 1, running = frame.table.running?.[seat];
     board.section.classList.toggle("won", isWon);
     write(board.state, left || (isWon ? "wins" : isAsked ? "to move" : ""));
-    write(board.points, `${frame.points[seat]} points`);
+    const isCounted = drawing !== HOSTED || frame.kind === "finished"; // such a game counts its points at the end
+    write(board.points, isCounted ? `${frame.points[seat]} points` : "");
     write(board.running, running ? `${running > 0 ? "+" : "\u2212"}${Math.abs(running)} now` : "");
     write(board.times, times ? this.describeTimes(times) : "");
     if (drawing) drawIn(board.drawn, drawing.drawSeat(frame, seat, name));

@@ -1,0 +1,110 @@
+"""Writes the positions of games from outside for replays: their drawings, by the author or from the view alone, and sentences."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seatwise.kits.frames import Frame, FrameWriter, TableFacts, TextFrameWriter, describe_lead
+from seatwise_referee.game import Json, Seat
+from seatwise_referee.hosted.drawing import describe_drawing, describe_move_json, draw_any_view
+from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_referee.hosted.hosted_rules import HostedRules
+from seatwise_referee.hosted.payload import HostedView
+
+POINTS = "points"
+"""The name of the counters of seats that are their points."""
+
+log = logging.getLogger("seatwise")
+
+
+class HostedFrameWriter(TextFrameWriter):
+    """Writes the views of one game from outside. A hook that fails is not asked again, and its game is drawn from its views."""
+
+    def __init__(self, rules: HostedRules, *, has_hooks: bool = True) -> None:
+        self._rules = rules
+        self._has_hooks = has_hooks
+        self._open: list[dict[str, Any]] = []
+        """The drawing of the newest table."""
+
+    def write_table(self, view: HostedView) -> TableFacts:
+        """Return the drawing of a spectator's view, and the points of all seats if they are drawn."""
+        drawing = self._open = json.loads(view.drawing) if view.drawing else self._draw(view)
+        points = {
+            item["owner"]: item["value"]
+            for item in drawing
+            if str(item.get("counter")).lower() == POINTS and item.get("owner") is not None
+        }
+        running = [points.get(seat) for seat in range(len(points))]
+        has_all = len(points) > 1 and all(type(each) is int for each in running)
+        return {"drawing": drawing, **({"running": running} if has_all else {})}
+
+    def write_own(self, view: HostedView) -> Json:
+        """Return what the drawing for a seat has for that seat, after its table was written: the rest lies open."""
+        drawing = self._draw(view)
+        if not self._is_drawn_by_author:
+            drawing = [{**item, "owner": view.seat} for item in drawing if item not in self._open]
+        return {"drawing": [item for item in drawing if item.get("owner") == view.seat]}
+
+    @property
+    def _is_drawn_by_author(self) -> bool:
+        return self._has_hooks and self._rules.game.has_hook("draw")
+
+    def _draw(self, view: HostedView) -> list[dict[str, Any]]:
+        if self._has_hooks:
+            try:
+                drawing: list[dict[str, Any]] = json.loads(
+                    self._rules.draw_view(view, self._rules.table_sizes[-1])
+                )
+                return drawing
+            except GameFault as fault:
+                self._refuse_hooks(fault)
+        return draw_any_view(view.data)
+
+    def narrate_step(
+        self, before: HostedView, move: Json, mover: int | None, after: HostedView, names: Sequence[str]
+    ) -> str:
+        """Return the author's sentence on a step, with the names of the bots; "" if there is none."""
+        said = ""
+        if self._has_hooks:
+            try:
+                said = self._rules.narrate_step(before, move, None if mover is None else Seat(mover), after)
+            except GameFault as fault:
+                self._refuse_hooks(fault)
+        for seat, name in enumerate(names):
+            said = said.replace(f"{{{seat}}}", name)
+        return said
+
+    def _refuse_hooks(self, fault: GameFault) -> None:
+        self._has_hooks = False
+        log.warning("the game is shown without its own drawing: %s", fault)
+
+    def describe_move(self, move: Json) -> str:
+        """Return "plays" and the move."""
+        return f"plays {describe_move_json(move)}"
+
+    def describe_seen_moves(self, before: HostedView, after: HostedView, names: Sequence[str]) -> str:  # noqa: ARG002
+        """Return the sentence that came with the view."""
+        return after.says
+
+    def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
+        """Say who takes the lead, where the game draws points."""
+        return describe_lead(before, after, names) if before.get("running") and after.get("running") else ""
+
+    def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
+        """Return what lies open, and what each seat has, as text."""
+        drawing: list[Mapping[str, Any]] = list(frame.table["drawing"])
+        lines = describe_drawing([item for item in drawing if item.get("owner") is None])
+        for seat, name in enumerate(names):
+            own: Any = frame.own[seat] or frame.table
+            mark = ">" if seat in frame.asked else " "
+            owned = [item for item in own["drawing"] if item.get("owner") == seat]
+            lines += ["", f"{mark} {name}", *(f"    {line}" for line in describe_drawing(owned))]
+        return "\n".join(lines)
+
+
+def make_frame_writer(rules: HostedRules) -> FrameWriter:
+    """Return the writer of one game."""
+    return HostedFrameWriter(rules)
