@@ -6,13 +6,17 @@ It uploads nothing. Ends with a sentence and exit code 1 where something is miss
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
+
+import npm_package
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "dist" / "release"
@@ -25,6 +29,7 @@ def main() -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     build_wheels()
+    build_npm_package(version)
     run("make", "--no-print-directory", "sbom")
     shutil.copy(ROOT / "dist" / "seatwise.cdx.json", OUT)
     write_hashes()
@@ -51,6 +56,21 @@ def build_wheels() -> None:
     """Builds the source distribution, the wheel, and the wheel with the compiled core, which has the platform in its name."""
     run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(OUT))
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(OUT), SEATWISE_COMPILE="1")
+
+
+def build_npm_package(version: str) -> None:
+    """Builds the npm package, and imports it from its tarball where npm is installed."""
+    tarball = npm_package.write_package(OUT, version)
+    if shutil.which("npm") is None:
+        print("npm is not installed: the package for JavaScript is built, and was not tried")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        run("npm", "install", "--prefix", folder, "--offline", "--no-audit", "--no-fund", str(tarball))
+        [name] = json.loads((Path(folder) / "package.json").read_text(encoding="utf-8"))["dependencies"]
+        (Path(folder) / "try.mjs").write_text(
+            f'import {{ Bot }} from "{name}"; new Bot({{}});\n', encoding="utf-8"
+        )
+        run("node", "--experimental-websocket", f"{folder}/try.mjs")
 
 
 def write_hashes() -> None:

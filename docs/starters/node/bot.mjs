@@ -5,9 +5,13 @@ import { Seat, seatKey } from "./seat.mjs";
 import { Stream } from "./wire.mjs";
 
 export class Bot {
-  /** @param options address, token, insecure, queues, maxMatches, and matches, after which the bot stops; 0 means never */
+  /**
+   * @param options address, token, insecure, queues, maxMatches, matches, after which the bot stops (0 means never),
+   *   choose(pace, view, update), and, if you like, log(line) and matchEnded(ended, offer)
+   */
   constructor(options) {
-    this.options = options;
+    this.options = { queues: [], maxMatches: 4, matches: 0, log: console.error, ...options };
+    this.log = this.options.log;
     this.seats = new Map(); // by seatKey
     this.past = new Set();
     this.links = new Map(); // by address
@@ -15,7 +19,7 @@ export class Bot {
     this.finished = 0;
     this.isDraining = false;
     this.isDrained = false; // whether the lobby has confirmed that it offers no more seats
-    this.attendance = new Stream(`${options.address}/v1/attend`, options, true, this);
+    this.attendance = new Stream(`${options.address}/v1/attend`, this.options, true, this);
   }
 
   /** Attends and plays until all is drained. Rejects with an error that no other attempt can mend. */
@@ -29,7 +33,7 @@ export class Bot {
 
   /** Takes no more seats, finishes the open matches, and ends. */
   drain() {
-    console.error(`draining: ${this.seats.size} matches are open`);
+    this.log(`draining: ${this.seats.size} matches are open`);
     this.isDraining = true;
     this.#sendLimit();
   }
@@ -65,7 +69,7 @@ export class Bot {
     } else if (response.closed) {
       this.#handleClosed(this.seats.get(seatKey(response.closed.match, response.closed.seat)));
     } else if (response.takenOff) {
-      console.error(`off ${response.takenOff.queue}: ${response.takenOff.reason}`);
+      this.log(`off ${response.takenOff.queue}: ${response.takenOff.reason}`);
     }
   }
 
@@ -77,7 +81,7 @@ export class Bot {
       return;
     }
     if (!open) {
-      console.error(`seated in ${offer.match} at seat ${offer.seat} against ${offer.bots}`);
+      this.log(`seated in ${offer.match} at seat ${offer.seat} against ${offer.bots}`);
     }
     const seat = open ?? new Seat(this, offer);
     this.seats.set(key, seat);

@@ -2,6 +2,7 @@
 
 import { parseArgs } from "node:util";
 import { Bot } from "./bot.mjs";
+import { choose } from "./strategy.mjs";
 import { readAddress } from "./wire.mjs";
 
 const HELP = `\
@@ -35,6 +36,7 @@ if (typeof WebSocket === "undefined") {
 const bot = new Bot({
   address: readAddress(values.address),
   token,
+  choose,
   insecure: values.insecure,
   queues: values.queue.split(",").filter(Boolean),
   maxMatches: Number(values["max-matches"]),

@@ -1,13 +1,17 @@
 // One seat of the bot, from the offer to the end of the match.
 
-import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { choose } from "./strategy.mjs";
-
 const AGAIN_MS = 500;
+const GAMES = ["ugo", "ubongo", "json"]; // a view and its move stand in a field that is named so
 
 /** Names a seat of a match. */
 export function seatKey(match, seat) {
   return `${match}/${seat}`;
+}
+
+/** Returns the SHA-256 of bytes; both are base64. */
+async function hashOf(base64) {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))));
 }
 
 export class Seat {
@@ -16,10 +20,10 @@ export class Seat {
     this.offer = offer;
     this.key = seatKey(offer.match, offer.seat);
     this.link = null;
-    this.nonce = randomBytes(32).toString("base64"); // stays the same over all links
+    this.nonce = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)))); // stays the same over all links
     this.receipt = ""; // the newest that the referee sent
     this.asked = 0; // the prompt that is being thought about or answered
-    this.answer = null; // the answer to it, until the referee has confirmed it
+    this.answers = []; // the answers to it, until the next prompt
     this.moves = 0;
   }
 
@@ -32,10 +36,8 @@ export class Seat {
     this.link.send({ match: this.offer.match, seat: this.offer.seat, ...action });
   }
 
-  #sendAnswer() {
-    if (this.answer) {
-      this.#send({ submitMove: this.answer });
-    }
+  #sendAnswers() {
+    this.answers.forEach((answer) => this.#send({ submitMove: answer }));
   }
 
   /** Handles an item of the referee. Items of an earlier owner of the match are dropped. */
@@ -59,26 +61,28 @@ export class Seat {
     this.receipt = update.receipt || this.receipt;
     if (!update.toAct) {
       this.asked = 0;
-      this.answer = null;
+      this.answers = [];
     } else if (update.prompt === this.asked) {
-      this.#sendAnswer(); // it may have been lost: the same move with the same requestId is never played twice
+      this.#sendAnswers(); // they may have been lost: the same move with the same requestId is never played twice
     } else {
       this.asked = update.prompt;
-      this.answer = null;
+      this.answers = [];
       this.#think(update);
     }
   }
 
   async #think(update) {
-    const move = await choose(update.pace, update.ugo);
+    const game = GAMES.find((name) => update[name]);
+    const chosen = await this.bot.options.choose(update.pace, update[game], update);
     if (this.asked === update.prompt) {
-      this.answer = { requestId: randomUUID(), prompt: update.prompt, ugo: move };
-      this.#sendAnswer();
+      const moves = Array.isArray(chosen) ? chosen : [chosen];
+      this.answers = moves.map((move) => ({ requestId: crypto.randomUUID(), prompt: update.prompt, [game]: move }));
+      this.#sendAnswers();
     }
   }
 
   #handleRejection(rejected) {
-    console.error(`${this.offer.match}: rejected: ${rejected.message} [${rejected.reason}]`);
+    this.bot.log(`${this.offer.match}: rejected: ${rejected.message} [${rejected.reason}]`);
     switch (rejected.reason) {
       case "REASON_NOT_YOUR_SEAT":
         this.bot.closeSeat(this);
@@ -89,23 +93,26 @@ export class Seat {
         this.later(AGAIN_MS, () => this.sitDown());
         break;
       case "REASON_TOO_MANY":
-        this.later(AGAIN_MS, () => this.#sendAnswer());
+        this.later(AGAIN_MS, () => this.#sendAnswers());
         break;
       default: // a fault of the strategy, or too late: the referee plays the default move when the time is over
-        this.answer = null;
+        this.answers = [];
     }
   }
 
-  #handleEnd(ended) {
-    const digest = createHash("sha256").update(Buffer.from(ended.seed, "base64")).digest("base64");
-    if (ended.seed && digest !== this.offer.commitment) {
-      console.error(`${this.offer.match}: the seed is not the one that the server was committed to`);
+  async #handleEnd(ended) {
+    if (ended.seed && (await hashOf(ended.seed)) !== this.offer.commitment) {
+      this.bot.log(`${this.offer.match}: the seed is not the one that the server was committed to`);
+    }
+    if (this.bot.seats.get(this.key) !== this) {
+      return; // this end was told before
     }
     const how = ended.result
       ? `rank ${ended.result.ranks[this.offer.seat]} of [${ended.result.points}]`
       : `void (${ended.voidReason})`;
-    console.error(`${this.offer.match}: ${how}, ${this.moves} moves`);
+    this.bot.log(`${this.offer.match}: ${how}, ${this.moves} moves`);
     this.bot.finished += 1;
+    this.bot.options.matchEnded?.(ended, this.offer);
     this.bot.closeSeat(this);
   }
 

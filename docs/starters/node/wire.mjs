@@ -38,8 +38,8 @@ function isThisMachine(url) {
  * `owner` has handleOpened(), handleMessage(message) and handleFinalEnd(error).
  */
 export class Stream {
-  constructor(url, { token, insecure }, isLobby, owner) {
-    Object.assign(this, { url, token, insecure, isLobby, owner });
+  constructor(url, { token, insecure, log }, isLobby, owner) {
+    Object.assign(this, { url, token, insecure, log, isLobby, owner });
     this.failures = 0;
     this.isClosed = false;
     this.heardAt = 0;
@@ -115,7 +115,7 @@ export class Stream {
       return;
     }
     this.failures = Date.now() - this.openedAt > LONGEST_WAIT_MS ? 0 : this.failures + 1;
-    console.error(`${this.url}: ${this.end.message}; coming again`);
+    this.log(`${this.url}: ${this.end.message}; coming again`);
     setTimeout(() => this.open(), waitAfterMs(this.end, this.failures));
   }
 }
