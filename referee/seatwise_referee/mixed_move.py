@@ -41,13 +41,18 @@ def draw_index(seed: bytes, number: int, weights: Sequence[int]) -> int:
         1
     """
     _check_weights(weights)
-    total = sum(weights)
+    drawn = draw_number(seed, number, sum(weights))
+    return next(index for index, upto in enumerate(accumulate(weights)) if upto > drawn)
+
+
+def draw_number(seed: bytes, number: int, total: int) -> int:
+    """Return a number from 0 that is less than `total`: the index of the outcome if all weights are 1."""
     limit = _DIGESTS - _DIGESTS % total
     for attempt in count():
         drawn = int.from_bytes(hmac.digest(seed, f"draw/{number}/{attempt}".encode(), "sha256"))
         if drawn < limit:
             break
-    return next(index for index, upto in enumerate(accumulate(weights)) if upto > drawn % total)
+    return drawn % total
 
 
 def _check_weights(weights: Sequence[int]) -> None:

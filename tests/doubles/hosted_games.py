@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
@@ -19,14 +21,18 @@ from seatwise_server.lobby.seating import QUEUES, Queue
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
+def load_example(name: str) -> ModuleType:
+    """The module of docs/examples/NAME."""
+    sys.path.insert(0, str(EXAMPLES / name))
+    try:
+        return import_module(f"seatwise_{name}")
+    finally:
+        sys.path.remove(str(EXAMPLES / name))
+
+
 def load_leduc() -> type[HostedGame[Any]]:
     """The game of docs/examples/leduc."""
-    sys.path.insert(0, str(EXAMPLES / "leduc"))
-    try:
-        from seatwise_leduc import Leduc  # type: ignore[import-not-found,unused-ignore]
-    finally:
-        sys.path.remove(str(EXAMPLES / "leduc"))
-    found: type[HostedGame[Any]] = Leduc
+    found: type[HostedGame[Any]] = load_example("leduc").Leduc
     return found
 
 

@@ -114,13 +114,14 @@ def test_facts_are_learned_without_the_code_and_told_to_other_processes(
     monkeypatch.delitem(sys.modules, "two_coins")
 
 
-def test_leduc_is_installed_and_played_as_its_page_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("game", "seats"), [("leduc", 2), ("hearts", 4)])
+def test_an_example_is_installed_and_played_as_its_page_says(tmp_path: Path, game: str, seats: int) -> None:
     """The example is built and installed as an outside package is."""
     subprocess.run(
         [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--no-build-isolation",
-         "--target", str(tmp_path), str(EXAMPLES / "leduc")],
+         "--target", str(tmp_path), str(EXAMPLES / game)],
         check=True, timeout=120,
     )  # fmt: skip
-    played = run_seatwise(tmp_path, "play", "leduc", "random", "random", "--seed", "7", "--records", "out")
+    played = run_seatwise(tmp_path, "play", game, *["random"] * seats, "--seed", "7", "--records", "out")
     assert played.returncode == 0, played.stderr
     assert run_seatwise(tmp_path, "verify", "out").returncode == 0

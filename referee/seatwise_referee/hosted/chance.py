@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from seatwise_referee.mixed_move import draw_index
+from seatwise_referee.mixed_move import draw_index, draw_number
 
 OutcomeT = TypeVar("OutcomeT")
 
@@ -53,5 +53,6 @@ class Chance:
         """
         left, shuffled = list(items), []
         while len(left) > 1:
-            shuffled.append(left.pop(self.draw_outcome((index, 1) for index in range(len(left)))))
+            shuffled.append(left.pop(draw_number(self._seed, self._draws, len(left))))
+            self._draws += 1
         return shuffled + left
