@@ -25,21 +25,35 @@ from seatwise.result import Result, Summary
 from seatwise.samples import sample
 
 
-def choose_wire(address: str, token: str, front_door: bool, security: Security) -> Wire:
+def choose_wire(
+    address: str, token: str, front_door: bool, security: Security, transport: str = "auto"
+) -> Wire:
     """Return the wire to the server at this address. Raises `UsageError` if its transport is not installed."""
+    is_web_socket = is_web_socket_address(address)
+    if transport not in TRANSPORTS:
+        raise UsageError(f"transport is {transport!r}: write one of {', '.join(TRANSPORTS)}")
+    if transport == "grpc" and (is_web_socket or is_rest_address(address)):
+        raise UsageError(f"{address} is no address for gRPC: write HOST:PORT or https://HOST:PORT")
     if is_rest_address(address):
         return RestWire(address, token, security)
-    if not is_web_socket_address(address):
-        return GrpcWire(address, token, front_door, security)
+    by_grpc = None if is_web_socket else GrpcWire(address, token, front_door, security)
+    if by_grpc and transport == "grpc":
+        return by_grpc
     try:
-        from seatwise.link.web_socket_wire import WebSocketWire
+        from seatwise.link.web_socket_wire import WebSocketFirstWire, WebSocketWire
     except ModuleNotFoundError as missing:
+        if by_grpc and transport == "auto":
+            return by_grpc
         raise UsageError(
-            f"{address} needs the extra \"ws\": pip install '.[ws]' in a clone of the repository "
+            f"WebSockets need the extra \"ws\": pip install '.[ws]' in a clone of the repository "
             f"({missing.name} is not installed)"
         ) from None
-    return WebSocketWire(address, token, front_door, security)
+    sockets = WebSocketWire(address, token, front_door and is_web_socket, security, explains=by_grpc is None)
+    return WebSocketFirstWire(by_grpc, sockets, takes_any_host=transport != "auto") if by_grpc else sockets
 
+
+TRANSPORTS = ("auto", "grpc", "websocket")
+"""How seats are played where the address of the server is one for gRPC."""
 
 log = logging.getLogger("seatwise")
 
@@ -55,6 +69,7 @@ def run(
     on_result: Callable[[Result], Any] | None = None,
     handle_signals: bool = True,
     front_door: bool = False,
+    transport: str = "auto",
     **security: Unpack[SecurityOptions],
 ) -> Summary:
     """Connect a bot to a server and let it play, until `matches` are finished or without end.
@@ -79,6 +94,9 @@ def run(
             SIGTERM it leaves at once, too, if no server answers any more.
         front_door: Whether the referees are reached through `address` as well. A proxy there sends each stream to its
             referee.
+        transport: How seats are played if `address` is one for gRPC. "websocket" plays over WebSocket where the referee
+            takes it, which is faster, and over gRPC where that fails. "auto" does the same with the extra "ws", but only
+            where the WebSocket has the host of gRPC. "grpc" always plays over gRPC.
         **security: Options of the encryption. Each may also be in the environment, as SEATWISE_INSECURE=1,
             SEATWISE_TLS_PIN and so on. `insecure` allows plain text to another machine. `tls_pin` is the fingerprint of
             the server's key, or a list of them. `tls_ca` is a file with the CAs to trust. `tls_cert` and `tls_key` are the
@@ -104,7 +122,7 @@ def run(
     with _logging_to_stderr():
         return asyncio.run(run_async(
             bot_class, game, address, token, queues, max_matches, matches, on_result,
-            handle_signals, front_door, **security,
+            handle_signals, front_door, transport, **security,
         ))  # fmt: skip
 
 
@@ -119,6 +137,7 @@ async def run_async(
     on_result: Callable[[Result], Any] | None = None,
     handle_signals: bool = False,
     front_door: bool = False,
+    transport: str = "auto",
     **security: Unpack[SecurityOptions],
 ) -> Summary:
     """Connect a bot to a server and let it play, in a running event loop.
@@ -137,7 +156,8 @@ async def run_async(
         matches=None if matches is None else _at_least_one("matches", matches),
         on_result=on_result,
     )
-    wire = choose_wire(address, _find_token(token), front_door, Security.resolve_options(**security))
+    options = Security.resolve_options(**security)
+    wire = choose_wire(address, _find_token(token), front_door, options, transport)
     session = BotSession(plan, wire)
     with watching_loop(), handling_signals(session) if handle_signals else nullcontext():
         summary = await session.run_session()

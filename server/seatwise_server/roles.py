@@ -108,9 +108,9 @@ class RefereeRole:
         STEP_MARKER.open_file(os.environ.get(STEP_FILE_VARIABLE, ""))
         config, store = common.config, common.store
         delivery = Delivery(store, config.keep_records_s)
-        place = RefereeIdentity(
-            common.name, _address(common), config.most_tables, _ws_address(common), config.games
-        )
+        address, ws_address = _address(common), _ws_address(common)
+        ws_port = 0 if address or ws_address else int(common.ws_listens_on.rpartition(":")[2] or 0)
+        place = RefereeIdentity(common.name, address, config.most_tables, ws_address, ws_port, config.games)
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery, config.proxies)
         self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
         self._takeover = Takeover(referee, store)

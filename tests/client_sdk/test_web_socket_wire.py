@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator
@@ -16,17 +17,19 @@ from typing import Any
 
 import pytest
 from doubles.certificates import HERE, Identity, identity
-from doubles.fake_server import FakeServer, serving_web_sockets
+from doubles.fake_server import FakeServer, serving, serving_web_sockets
 from harness.listener import listening
 
 import seatwise
 from seatwise import errors
 from seatwise.client import Client
 from seatwise.errors import EncryptionError, UsageError
+from seatwise.link import web_socket_wire
 from seatwise.link.endpoint import is_local_address, resolve_endpoint, web_socket_path
 from seatwise.link.security import Security
-from seatwise.link.web_socket_wire import WebSocketWire
-from seatwise.remote import run_async
+from seatwise.link.web_socket_wire import WebSocketFirstWire, WebSocketWire
+from seatwise.link.wire import GrpcWire
+from seatwise.remote import choose_wire, run_async
 from seatwise.v1.lobby_service_pb2 import AttendRequest, SeatOffer
 
 TOKEN = "very-secret-token"
@@ -127,6 +130,78 @@ def test_offers_are_followed_by_the_same_transport() -> None:
     assert wire.address_in(SeatOffer(address="a:1")) == ""
     behind = WebSocketWire("ws://localhost:1", TOKEN, front_door=True)
     assert behind.address_in(SeatOffer(address="a:1")) == "a:1"
+
+
+@pytest.mark.parametrize(
+    ("address", "offered", "near", "anywhere"),
+    [
+        ("localhost:7", {"ws_port": 8}, "ws://localhost:8", "ws://localhost:8"),
+        ("https://[::1]:7", {"ws_port": 8}, "wss://[::1]:8", "wss://[::1]:8"),
+        ("https://a.example:7", {"ws_port": 8}, "wss://a.example:8", "wss://a.example:8"),
+        ("https://a.example:7", {"ws_address": "wss://A.example/r-1"}, "wss://A.example/r-1", "wss://A.example/r-1"),
+        ("https://a.example:7", {"ws_address": "wss://b.example"}, "", "wss://b.example"),
+        ("https://a.example:7", {"ws_address": "ws://a.example"}, "", ""),
+        ("https://a.example:7", {"address": "b.example:7", "ws_address": "wss://b.example:8"}, *["wss://b.example:8"] * 2),
+        ("https://a.example:7", {"address": "b.example:7", "ws_port": 8}, "", ""),
+        ("https://a.example:7", {"ws_address": "https://a.example:8"}, "", ""),
+        ("https://a.example:7", {"ws_address": "wss://a.example:8/\n"}, "", ""),
+        ("https://a.example:7", {}, "", ""),
+        ("localhost:7", {"ws_address": "ws://127.0.0.1:8"}, "ws://127.0.0.1:8", "ws://127.0.0.1:8"),
+        ("https://a.example:7", {"address": "http://b.example:7", "ws_address": "ws://b.example"}, "", ""),
+        ("unix:/run/seatwise", {"ws_port": 8}, "", ""),
+    ],
+)  # fmt: skip
+async def test_a_seat_is_played_over_websocket_only_at_the_host_of_grpc_and_as_safely(
+    address: str, offered: dict[str, Any], near: str, anywhere: str
+) -> None:
+    for transport, expected in (("auto", near), ("websocket", anywhere)):
+        wire = choose_wire(address, TOKEN, False, Security(), transport)
+        assert isinstance(wire, WebSocketFirstWire)
+        assert wire._announced[wire.address_in(SeatOffer(**offered))] == expected
+
+
+async def test_behind_a_front_door_the_websocket_is_at_the_door() -> None:
+    wire = choose_wire("https://door.example", TOKEN, True, Security())
+    assert isinstance(wire, WebSocketFirstWire)
+    at = {"address": "https://r-1.internal:7", "ws_address": "wss://door.example/r-1"}
+    assert wire._announced[wire.address_in(SeatOffer(**at))] == "wss://door.example/r-1"
+
+
+def test_the_transport_that_is_asked_for_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address, transport in (
+        ("ws://localhost", "grpc"),
+        ("rest+http://localhost", "grpc"),
+        ("localhost:7", "tcp"),
+    ):
+        with pytest.raises(UsageError):
+            choose_wire(address, TOKEN, False, Security(), transport)
+    assert isinstance(choose_wire("localhost:7", TOKEN, False, Security(), "grpc"), GrpcWire)
+    monkeypatch.setitem(sys.modules, "picows", None)
+    monkeypatch.delitem(sys.modules, "seatwise.link.web_socket_wire")
+    assert isinstance(choose_wire("localhost:7", TOKEN, False, Security()), GrpcWire)
+    with pytest.raises(UsageError, match="need the extra"):
+        choose_wire("localhost:7", TOKEN, False, Security(), "websocket")
+
+
+async def test_without_a_websocket_that_works_the_seat_is_played_by_grpc(
+    plain: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody listens; nobody answers; another server answers, and does not know the token."""
+    monkeypatch.setattr(web_socket_wire, "ATTEMPT_S", 0.1)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        for port in ("1", str(silent.getsockname()[1]), port_of(plain)):
+            async with serving() as by_grpc, attending(by_grpc.address):
+                lobby = await by_grpc.lobby()
+                await lobby.offer(ws_address=f"ws://127.0.0.1:{port}")
+                if port == port_of(plain):
+                    (await plain.referee()).end("UNAUTHENTICATED", "TOKEN_REVOKED")
+                for _ in range(2):  # the second time at once
+                    referee = await by_grpc.referee()
+                    await referee.sat()
+                    await referee.ask()
+                    await referee.moved()
+                    referee.end("UNAVAILABLE")
+        assert not plain.has_news
 
 
 # In clear

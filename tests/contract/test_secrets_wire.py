@@ -46,7 +46,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.PlayResponse": "items",
     "seatwise.v1.Ping": "number",
     "seatwise.v1.SeatClosed": "match seat",
-    "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options ws_address",
+    "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options ws_address ws_port",
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
     "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results "
     "follows season close_time",

@@ -53,6 +53,11 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--front-door", action="store_true", help="reach all referees through --address")
     parser.add_argument(
+        "--transport", choices=("auto", "grpc", "websocket"), default="auto",
+        help="how seats are played at an address for gRPC; auto takes a WebSocket at the same host, if the extra ws is installed "
+        "(default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
         "--times",
         type=parse_output,
         metavar="FILE",
@@ -112,6 +117,7 @@ def _play_bot(args: Namespace, factory: BotFactory, answers: AnswerOutput) -> Su
         matches=args.matches,
         on_result=partial(_print_json, answers) if args.json else None,
         front_door=args.front_door,
+        transport=args.transport,
         **security_of(args),
     )
 

@@ -13,6 +13,7 @@ import ssl
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
+from urllib.request import getproxies, proxy_bypass
 
 import grpc
 
@@ -198,20 +199,20 @@ def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:
     return [("grpc.ssl_target_name_override", names[0].replace("*", "any", 1))]
 
 
-def _make_context(security: Security, *, is_checked: bool) -> ssl.SSLContext:
+def _make_context(security: Security, *, is_checked: bool, protocol: str = "h2") -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_alpn_protocols(["h2"])
+    context.set_alpn_protocols([protocol])
     if not is_checked:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     try:
         if is_checked and security.ca:
-            context.load_verify_locations(security.ca)
+            context.load_verify_locations(cadata=(security.read_ca() or b"").decode("ascii", "ignore"))
         elif is_checked:
             context.load_default_certs()
         if security.cert:
             context.load_cert_chain(security.cert, security.key)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, OSError) as error:
         raise UsageError(f"the files of tls_ca, tls_cert and tls_key do not fit: {error}") from error
     return context
 
@@ -304,6 +305,10 @@ def untrusted(endpoint: Endpoint, why: str) -> str:
     )
 
 
+CODES_OF_HTTP = {400: "INTERNAL", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}
+"""The codes of gRPC by the status of a proxy, as gRPC maps them; every other is UNAVAILABLE."""
+
+
 class WrongKeyError(ssl.SSLCertVerificationError):
     """The server's key is not pinned."""
 
@@ -316,22 +321,18 @@ def make_context(endpoint: Endpoint, security: Security) -> ssl.SSLContext | Non
     """Return the context for a link to that server; `None` for plain text. Raises `UsageError` for files that do not fit."""
     if not endpoint.is_encrypted:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_alpn_protocols(["http/1.1"])
-    if fetches_certificate(endpoint, security):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+    is_fetched = fetches_certificate(endpoint, security)
+    context = _make_context(security, is_checked=not is_fetched, protocol="http/1.1")
+    if is_fetched:
         context.sslobject_class = _pinned_class(security.pins)
-    try:
-        if security.ca:
-            context.load_verify_locations(cadata=(security.read_ca() or b"").decode("ascii", "ignore"))
-        else:
-            context.load_default_certs()
-        if security.cert:
-            context.load_cert_chain(security.cert, security.key)
-    except (ssl.SSLError, OSError) as error:
-        raise UsageError(f"the files of tls_ca, tls_cert and tls_key do not fit: {error}") from error
     return context
+
+
+def proxy_to(endpoint: Endpoint) -> str | None:
+    """Return the proxy of the environment, as for gRPC. A server on this machine is reached without one."""
+    if endpoint.is_local or proxy_bypass(endpoint.host):
+        return None
+    return getproxies().get("https" if endpoint.is_encrypted else "http")
 
 
 def answers_in_clear(endpoint: Endpoint) -> bool:

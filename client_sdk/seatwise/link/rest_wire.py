@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Generic
 from urllib.parse import urlencode
-from urllib.request import getproxies, proxy_bypass
 
 from google.protobuf import json_format
 
 from seatwise.codec.json_values import holds_json_values, unwrap_json_values, wrap_json_values
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class, from_json
 from seatwise.link.dialing import (
+    CODES_OF_HTTP,
     HANDSHAKE_S,
     WrongKeyError,
     explain_failure,
     make_context,
     not_pinned,
+    proxy_to,
     untrusted,
 )
 from seatwise.link.endpoint import REST_PREFIX, Endpoint, refuse_clear_text, resolve_endpoint
@@ -162,10 +163,7 @@ def _link_lost(error: Exception) -> UnavailableError:
 
 
 def _proxy_to(endpoint: Endpoint) -> tuple[str, int] | None:
-    """Return host and port of the proxy of the environment, as for gRPC. A server on this machine is reached without one."""
-    if endpoint.is_local or proxy_bypass(endpoint.host):
-        return None
-    address = getproxies().get("https" if endpoint.is_encrypted else "http", "")
+    address = proxy_to(endpoint) or ""
     host, _, port = address.rpartition("://")[2].rpartition("@")[2].rstrip("/").rpartition(":")
     return (host.strip("[]"), int(port)) if host and port.isdigit() else None
 
@@ -174,9 +172,6 @@ REST_SILENCE_S = 40.0
 """Seconds of silence after which a stream is given up. The server sends a sign of life every 15 s."""
 POST_S = 10.0
 """The longest wait for the response to a post, in seconds."""
-
-_CODES_OF_STATUS = {400: "INTERNAL", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}
-"""As gRPC maps the status of a proxy; every other is UNAVAILABLE."""
 
 
 class RestWire:
@@ -358,5 +353,5 @@ def _parse(line: bytes, message: Any) -> Any:
 def _refused(head: HttpResponse, body: bytes) -> SeatwiseError:
     if body.startswith(b'{"error":'):
         return from_json(body)
-    code = _CODES_OF_STATUS.get(head.status, "UNAVAILABLE")
+    code = CODES_OF_HTTP.get(head.status, "UNAVAILABLE")
     return error_class("", code)(f"the server answers with HTTP {head.status}")

@@ -7,10 +7,9 @@ import logging
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, Generic
-from urllib.request import getproxies, proxy_bypass
 
 import picows
 from google.protobuf.message import DecodeError
@@ -24,6 +23,7 @@ from seatwise.errors import (
     from_json,
 )
 from seatwise.link.dialing import (
+    CODES_OF_HTTP,
     HANDSHAKE_S,
     WrongKeyError,
     answers_in_clear,
@@ -31,19 +31,21 @@ from seatwise.link.dialing import (
     explain_failure,
     make_context,
     not_pinned,
+    proxy_to,
     speaks_tls,
     tls_only,
     untrusted,
 )
 from seatwise.link.endpoint import (
     Endpoint,
+    check_offered_address,
     is_web_socket_address,
     refuse_clear_text,
     resolve_endpoint,
     web_socket_path,
 )
 from seatwise.link.security import Security
-from seatwise.link.wire import NO_MESSAGE, Received, Sent, WireStream, credentials_of
+from seatwise.link.wire import NO_MESSAGE, GrpcWire, Received, Sent, WireStream, credentials_of
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
 
@@ -57,6 +59,10 @@ LARGEST_RESPONSE = 4 * 1024 * 1024
 MOST_UNREAD_FRAMES = 64
 """Messages that wait for the bot. With more than these the link is not read."""
 
+ATTEMPT_S = 1.0
+"""The longest wait, in seconds, for a WebSocket that gRPC can replace. The seat's time to sit down runs."""
+MOST_ADDRESSES = 256
+"""The most referees whose address for WebSockets is remembered."""
 HANG_UP_S = 1.0
 """Seconds in which the rest is sent when a link is closed. A server that reads nothing is not waited for any longer."""
 
@@ -67,8 +73,6 @@ _CODE_NAMES = {
     3: "INVALID_ARGUMENT", 5: "NOT_FOUND", 6: "ALREADY_EXISTS", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED",
     9: "FAILED_PRECONDITION", 10: "ABORTED", 13: "INTERNAL", 14: "UNAVAILABLE", 16: "UNAUTHENTICATED",
 }  # fmt: skip
-_CODES_OF_HTTP = {400: "INTERNAL", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}
-"""As gRPC maps the status of a proxy; every other is UNAVAILABLE."""
 
 log = logging.getLogger("seatwise")
 _log = logging.Logger("seatwise.picows", logging.CRITICAL + 1)  # each link that breaks is logged by us
@@ -79,9 +83,17 @@ class WebSocketWire:
     """The wire over WebSocket. It sends the token in clear to another machine only if that is allowed."""
 
     def __init__(
-        self, address: str, token: str, front_door: bool = False, security: Security | None = None
+        self,
+        address: str,
+        token: str,
+        front_door: bool = False,
+        security: Security | None = None,
+        *,
+        explains: bool = True,
     ) -> None:
+        """`explains` says that a link that cannot be opened is looked into, which takes seconds."""
         self.address = address
+        self._explains = explains
         self._token = token.strip()
         self._headers = [("Authorization", value) for _, value in credentials_of(self._token)]
         self._headers.append(("User-Agent", f"seatwise-python/{version('seatwise')}"))
@@ -105,7 +117,7 @@ class WebSocketWire:
             yield stream
 
     @asynccontextmanager
-    async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
+    async def play(self, address: str) -> AsyncIterator[WebSocketStream[PlayRequest, PlayResponse]]:
         is_lobby = self._front_door or address == self.address
         endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
         prefix = web_socket_path(address if is_web_socket_address(address) else self.address)
@@ -126,7 +138,7 @@ class WebSocketWire:
         try:
             transport = await self._connect(endpoint, path, stream, headers)
         except UnavailableError as error:
-            if error.reason or endpoint.target in self._heard:
+            if error.reason or endpoint.target in self._heard or not self._explains:
                 raise
             raise await asyncio.to_thread(_explain_hang_up, endpoint, self._security, error) from error
         self._heard.add(endpoint.target)
@@ -157,7 +169,7 @@ class WebSocketWire:
                 auto_ping_reply_timeout=KEEPALIVE_TIMEOUT_S,
                 max_frame_size=LARGEST_RESPONSE,
                 max_redirects=0,
-                proxy=_proxy_to(endpoint),
+                proxy=proxy_to(endpoint),
                 use_aiofastnet=False,  # it does not know the class that checks pins
                 ssl_handshake_timeout=HANDSHAKE_S if context else None,
             )
@@ -166,6 +178,76 @@ class WebSocketWire:
         if not stream.is_open:  # it was hung up on before the upgrade, which picows does not tell
             raise UnavailableError("the server hung up instead of an upgrade to a WebSocket")
         return transport
+
+
+class WebSocketFirstWire:
+    """The wire over gRPC, except that seats are played over WebSocket where that works, because it takes less time.
+
+    gRPC replaces a WebSocket that does not open at once, or breaks before the referee has sent anything. So no seat is lost.
+    """
+
+    def __init__(self, grpc: GrpcWire, web_sockets: WebSocketWire, *, takes_any_host: bool) -> None:
+        """`takes_any_host` says that a WebSocket may lead to another host than gRPC does."""
+        self.address = grpc.address
+        self._grpc, self._web_sockets, self._takes_any_host = grpc, web_sockets, takes_any_host
+        self._announced: dict[str, str] = {}
+        """Addresses for WebSockets, by those for gRPC."""
+        self._failed: set[str] = set()
+        """Addresses for WebSockets where only gRPC has worked."""
+
+    def address_in(self, offer: SeatOffer) -> str:
+        address = self._grpc.address_in(offer)
+        if len(self._announced) > MOST_ADDRESSES:
+            self._announced.clear()
+        try:
+            self._announced[address] = self._web_socket_in(offer, self._grpc.endpoint_at(address))
+        except (SeatwiseError, ValueError):  # gRPC says why nothing can be reached there
+            self._announced[address] = ""
+        return address
+
+    def _web_socket_in(self, offer: SeatOffer, by_grpc: Endpoint) -> str:
+        """Return the address for WebSockets that an offer names; empty if there is none, or it may not be used."""
+        announced = offer.ws_address
+        if offer.ws_port and not (announced or offer.address):
+            host = f"[{by_grpc.host}]" if ":" in by_grpc.host else by_grpc.host
+            announced = f"{'wss' if by_grpc.is_encrypted else 'ws'}://{host}:{offer.ws_port}"
+        check_offered_address(announced)
+        found = resolve_endpoint(announced, lobby=by_grpc)
+        is_near = found.host.lower() == by_grpc.host.lower() or (found.is_local and by_grpc.is_local)
+        is_usable = found.is_web_socket and found.is_encrypted >= by_grpc.is_encrypted
+        return announced if is_usable and (is_near or self._takes_any_host) else ""
+
+    def attend(self) -> AbstractAsyncContextManager[WireStream[AttendRequest, AttendResponse]]:
+        return self._grpc.attend()
+
+    @asynccontextmanager
+    async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
+        announced = self._announced.get(address, "")
+        failure: Exception | None = None
+        async with AsyncExitStack() as stack:
+            socket: WebSocketStream[Any, Any] | None = None
+            if announced and announced not in self._failed:
+                try:
+                    async with asyncio.timeout(ATTEMPT_S):
+                        socket = await stack.enter_async_context(self._web_sockets.play(announced))
+                except (SeatwiseError, TimeoutError) as error:
+                    failure = error
+                    log.info("%s: %s; playing by gRPC", announced, error or "no answer in time")
+            if socket is None:
+                by_grpc = await stack.enter_async_context(self._grpc.play(address))
+                try:
+                    yield by_grpc
+                finally:
+                    if failure and by_grpc.has_heard:  # else the server is down
+                        self._failed.add(announced)
+                return
+            try:
+                yield socket
+            except SeatwiseError as error:
+                if socket.has_heard:
+                    raise
+                self._failed.add(announced)  # e.g. another server has this port, and knows no such token
+                raise UnavailableError(f"{announced}: {error}; playing by gRPC") from error
 
 
 async def _hang_up(transport: picows.WSTransport) -> None:
@@ -195,6 +277,8 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
         self._error: SeatwiseError | None = None
         """The last words of a server that refuses."""
         self._is_over = False
+        self.has_heard = False
+        """Whether the server has sent a message."""
 
     @property
     def is_open(self) -> bool:
@@ -218,6 +302,7 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
             self._arrived.clear()
             await self._arrived.wait()
         payload = self._unread.popleft()
+        self.has_heard = True
         if self._is_paused and len(self._unread) < MOST_UNREAD_FRAMES and self._transport is not None:
             self._is_paused = False
             self._transport.underlying_transport.resume_reading()
@@ -282,13 +367,6 @@ class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
             self._room.set()
 
 
-def _proxy_to(endpoint: Endpoint) -> str | None:
-    """Return the proxy of the environment, as for gRPC. A server on this machine is reached without one."""
-    if endpoint.is_local or proxy_bypass(endpoint.host):
-        return None
-    return getproxies().get("https" if endpoint.is_encrypted else "http")
-
-
 def _typed_error(endpoint: Endpoint, error: Exception) -> SeatwiseError:
     """Return what a bot is told of a link that could not be opened."""
     if isinstance(error, picows.WSHandshakeError) and error.response is not None:
@@ -312,5 +390,5 @@ def _explain_hang_up(endpoint: Endpoint, security: Security, error: SeatwiseErro
 def _read_refused_upgrade(status: int, body: bytes) -> SeatwiseError:
     if body.startswith(b'{"error"'):
         return from_json(body)
-    code = _CODES_OF_HTTP.get(status, "UNAVAILABLE")
+    code = CODES_OF_HTTP.get(status, "UNAVAILABLE")
     return error_class("", code)(f"the upgrade to a WebSocket is answered with HTTP {status}")

@@ -97,13 +97,17 @@ class GrpcWire:
             yield stream
 
     @asynccontextmanager
-    async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
-        is_lobby = self._front_door or address == self.address
-        endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
+    async def play(self, address: str) -> AsyncIterator[GrpcStream[PlayRequest, PlayResponse]]:
+        endpoint = self.endpoint_at(address)
         path = "/seatwise.v1.PlayService/Play"
         named = ("seatwise-referee", address)
         async with self._open_stream(endpoint, path, PlayRequest, PlayResponse, named) as stream:
             yield stream
+
+    def endpoint_at(self, address: str) -> Endpoint:
+        """Return where the referee with this address is reached."""
+        is_lobby = self._front_door or address == self.address
+        return self._lobby if is_lobby else self._resolve_address(address, self._lobby)
 
     def _resolve_address(self, address: str, lobby: Endpoint | None = None) -> Endpoint:
         insecure = self._security.insecure

@@ -46,6 +46,8 @@ class RefereeIdentity:
     most_tables: int
     ws_address: str = ""
     """ws://host:port for bots that come by WebSocket; empty as `address`, or where there is no such port."""
+    ws_port: int = 0
+    """That of the one server that is lobby and referee, if it takes WebSockets."""
     games: GameChoice = GameChoice.ALL
 
 
@@ -75,7 +77,7 @@ class Referee:
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Matches of another version, whose jobs are about to be given back."""
         self._claims = MatchClaims(place.name, store, flusher, delivery)
-        self._offers = SeatOffers(place.name, place.address, place.ws_address, store, flusher)
+        self._offers = SeatOffers(place.name, place.address, place.ws_address, store, flusher, place.ws_port)
         self.open_tables = OpenTables(
             self._claims, self._offers, self.lease, lag, self.transport_lag, self.streams
         )

@@ -43,6 +43,7 @@ class SeatOffers:
     ws_address: str
     store: Store
     flusher: Flusher
+    ws_port: int = 0
     work: BackgroundTasks = field(default_factory=BackgroundTasks)
     """Tasks that must finish before the referee stops."""
     _taken: list[tuple[str, SeatOf]] = field(default_factory=list)
@@ -111,9 +112,9 @@ class SeatOffers:
 
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
+        own = (epoch, self.address, self.ws_address, self.ws_port)
         offers = [
-            (bot, encode_offer(setup, seat, epoch, self.address, self.ws_address).SerializeToString())
-            for seat, bot in enumerate(setup.bots)
+            (bot, encode_offer(setup, seat, *own).SerializeToString()) for seat, bot in enumerate(setup.bots)
         ]
         await self.store.seats.put_offers(setup.match, epoch, offers)
 
@@ -178,7 +179,7 @@ def _now() -> float:
 
 
 def encode_offer(
-    setup: Setup, seat: int, epoch: int, address: str, ws_address: str = ""
+    setup: Setup, seat: int, epoch: int, address: str, ws_address: str = "", ws_port: int = 0
 ) -> lobby_service_pb2.SeatOffer:
     """Return the offer of a seat. It has the commitment of the match's seed, and never the seed."""
     return lobby_service_pb2.SeatOffer(
@@ -187,6 +188,7 @@ def encode_offer(
         epoch=epoch,
         address=address,
         ws_address=ws_address,
+        ws_port=ws_port,
         game=f"games/{setup.game}",
         commitment=commitment_to(setup.seed),
         bots=setup.bots,

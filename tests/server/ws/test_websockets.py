@@ -89,13 +89,13 @@ async def test_bots_of_both_doors_play_with_each_other(house: House):
 
 @pytest.mark.parametrize(("game", "sample"), [("ugo", "greedy"), ("ubongo", "random")])
 async def test_bots_of_the_sdk_play_whole_matches(house: House, game: str, sample: str):
-    """One by each door: they meet in a queue."""
+    """By each door, and by gRPC to the lobby only: they meet in a queue."""
     queue = "casual-2" if game == "ugo" else "casual-ubongo"
-    addresses = [house.server.ws_address, house.server.ws_address, house.address, house.address]
-    bots = [await house.bot() for _ in addresses]
+    ways = [(house.server.ws_address, "auto"), *[(house.address, each) for each in ("auto", "grpc", "grpc")]]
+    bots = [await house.bot() for _ in ways]
     runs = [
-        run_async(sample, game, address, bot.token, queues=[queue], matches=1)
-        for address, bot in zip(addresses, bots, strict=True)
+        run_async(sample, game, address, bot.token, queues=[queue], matches=1, transport=transport)
+        for (address, transport), bot in zip(ways, bots, strict=True)
     ]
     async with asyncio.timeout(60):
         summaries = await asyncio.gather(*runs)
