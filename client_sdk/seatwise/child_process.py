@@ -54,8 +54,8 @@ def with_death_signal(command: Sequence[str]) -> list[str]:
 
 
 def others_environment() -> dict[str, str]:
-    """Return the environment for code of others: without the variables of this program, which may be secrets."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("SEATWISE_")}
+    """Return the environment for code of others: without the variables of this program and of its traces, which may be secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("SEATWISE_", "OTEL_"))}
 
 
 def _child_options(

@@ -13,6 +13,8 @@ from typing import Any, Final, TextIO
 
 import structlog
 
+from seatwise_server.tracing import TRACING
+
 FILE: Final = "server.log"
 """In the data folder: the log of a server in the background of a terminal."""
 
@@ -99,6 +101,7 @@ def configure(
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            TRACING.add_ids,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,

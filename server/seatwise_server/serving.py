@@ -37,6 +37,7 @@ from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
 from seatwise_server.store.errors import StoreError
 from seatwise_server.supervisor import Facts, StartFailed
 from seatwise_server.tls.tls_files import TlsError
+from seatwise_server.tracing import TRACING
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
@@ -88,6 +89,7 @@ def prepare_process(config: Config) -> None:
         bind_contextvars(process=config.process_name)
     use_deck_files(config.decks, config.default_deck)  # before the log: a wrong deck is told to the user
     log.configure(config.log_level, background_file=config.data / log.FILE)
+    TRACING.start(config.process_name)
     is_player = "referee" in config.roles and config.games is not GameChoice.OWN
     step_file = os.environ.get(STEP_FILE_VARIABLE, "")
     if config.socket is None:

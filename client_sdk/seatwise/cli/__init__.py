@@ -64,7 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = "".join(f" {first}" for first in arguments[:1] if first in COMMAND_HELP)
         file = error.filename or ("standard output" if error.errno == ENOSPC else "")
         where = f"{file}: " if file else ""
-        code = _print_error(f"seatwise{command}: {where}{error.strerror or error}", FAILED)
+        why = error.strerror or str(error) or "a process did not answer in time; the machine may be very busy"
+        code = _print_error(f"seatwise{command}: {where}{why}", FAILED)
     return _flush_output(code)
 
 

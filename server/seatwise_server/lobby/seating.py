@@ -37,6 +37,7 @@ from seatwise_server.store import (
 from seatwise_server.store.errors import MatchRetired, NoFreeTable, ProposalExpired
 from seatwise_server.store.matches import WAITED_SINCE, facets_of
 from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS, REFEREE_SILENT_MS
+from seatwise_server.tracing import TRACING
 
 CREATED = "~created"
 """The queue of created matches, which wait for their bots; no bot can name it."""
@@ -403,7 +404,8 @@ class Proposals:
         Return whether the queue is shorter now; if not, a repeat at once is useless.
         """
         try:
-            return await self._try_to_seat(kind, proposal, bots)
+            with TRACING.open_span("seating", match=proposal.match, queue=kind.queue):
+                return await self._try_to_seat(kind, proposal, bots)
         except ProposalExpired:
             log.warning("proposal_left_to_others", match=proposal.match, queue=kind.queue)
             return False
@@ -430,7 +432,8 @@ class Proposals:
     async def seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
         """Seat a created match. If a bot is missing, returns it, and the match keeps its place in the queue."""
         try:
-            return await self._seat_created(proposal, created)
+            with TRACING.open_span("seating", match=proposal.match, queue=CREATED):
+                return await self._seat_created(proposal, created)
         except ProposalExpired:
             log.warning("proposal_left_to_others", match=proposal.match, queue=CREATED)
             return None

@@ -27,6 +27,7 @@ from seatwise_server.play.no_shows import (
 )
 from seatwise_server.store import EndedMatch, Store
 from seatwise_server.store.group_commit.writer import AppendResult
+from seatwise_server.tracing import TRACING
 
 _ENDING_NUMBERS: Final[dict[Ending, Any]] = {
     ending: match_pb2.Ending.Value(f"ENDING_{ending.name}") for ending in Ending
@@ -102,16 +103,17 @@ class Delivery:
 
         `on_stored` is called as soon as anyone can read the record.
         """
-        await self._note_absence(setup, end)  # before its source, the journal, is dropped
-        answer = await self.store.journal.retire_match(
-            setup.match, epoch, owner, end.record, end.message.SerializeToString(), end.state
-        )
-        if answer is AppendResult.FENCED:
-            return False
-        if on_stored:
-            on_stored()
-        await self._conclude_match(setup, end.message)
-        return True
+        with TRACING.open_span("delivery", match=setup.match):
+            await self._note_absence(setup, end)  # before its source, the journal, is dropped
+            answer = await self.store.journal.retire_match(
+                setup.match, epoch, owner, end.record, end.message.SerializeToString(), end.state
+            )
+            if answer is AppendResult.FENCED:
+                return False
+            if on_stored:
+                on_stored()
+            await self._conclude_match(setup, end.message)
+            return True
 
     async def _note_absence(self, setup: Setup, end: MatchEnd) -> None:
         if end.message.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):

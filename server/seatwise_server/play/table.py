@@ -24,6 +24,7 @@ from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.seat_updates import SeatUpdates
 from seatwise_server.play.step_marker import STEP_MARKER
 from seatwise_server.store.group_commit.writer import AppendResult
+from seatwise_server.tracing import TRACING
 
 MOST_WAITING_COMMANDS = 8
 """The most commands of one seat that may wait."""
@@ -98,6 +99,8 @@ class Table:
         """The entries that were appended last, and as the journal has them."""
         self._asked_s = 0.0
         """The time of that append, on the clock of the loop."""
+        self._came_s = 0.0
+        """The time at which the command before that came."""
         self._log = log.bind(match=self.name, epoch=epoch)
 
     # Called for bots
@@ -244,6 +247,7 @@ class Table:
             seat, command, at = self._commands.pop(0)
             if seat is not None:
                 self._waiting[seat] -= 1
+            self._came_s = at
             self._append_effects(self._decide(command, at))
 
     def _decide(self, command: Command, at: float) -> list[Effect]:
@@ -292,6 +296,9 @@ class Table:
             COUNTS.count_entry(entry)
             self.updates.receipts.add_entry(written)
         self._show_effects(effects)
+        if TRACING.is_on:
+            kinds = " ".join(type(entry).__name__ for entry, _ in self._entries)
+            TRACING.record_span("move", self._clock.now - self._came_s, match=self.name, entries=kinds)
         self._run_commands()
 
     def _show_effects(self, effects: list[Effect]) -> None:

@@ -50,6 +50,7 @@ from seatwise_server.rest.routes import HTTP_ROUTES, Endpoint, HttpRoute, UrlTre
 from seatwise_server.services.authentication import Authenticator, Caller
 from seatwise_server.services.call_log import CallLog
 from seatwise_server.services.operations import Operation
+from seatwise_server.tracing import TRACING
 
 # Calls from web pages of other origins: which may call, and what the others are told.
 
@@ -336,11 +337,12 @@ class RestApp:
                 message["headers"] = [*_with_strict_headers(message["headers"], request_id), *limit]
             await send(message)
 
-        try:
-            await self._answer(scope, receive, send_with_headers, log)
-        finally:
-            if scope["path"] not in QUIET_PATHS:
-                log.write_line(verb=scope["method"], status=status)
+        with TRACING.open_span("request"):
+            try:
+                await self._answer(scope, receive, send_with_headers, log)
+            finally:
+                if scope["path"] not in QUIET_PATHS:
+                    log.write_line(verb=scope["method"], status=status)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, log: CallLog) -> None:
         address = scope["client"][0] if scope["client"] else ""

@@ -20,6 +20,7 @@ from seatwise_server.refusal import ERROR_DOMAIN, REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.call_log import CallLog
 from seatwise_server.services.read_budget import address_of_peer
+from seatwise_server.tracing import TRACING
 
 # Reads the token and the peer of a call from its gRPC context.
 
@@ -203,19 +204,20 @@ def _wrap_stream(
 async def _reporting_errors(method: str, context: Context, logs_calls: bool) -> AsyncIterator[None]:
     """Tell the caller of every error inside this block as a refusal, and write the call's log line if `logs_calls`."""
     line = CallLog(method)
-    try:
-        yield
-    except grpc.aio.InternalError:  # a response cannot be written because the caller has gone
-        line.code = "CANCELLED"
-        raise
-    except Exception as error:
-        await abort_call(context, line.refusal_for(error))
-    except asyncio.CancelledError:
-        line.code = "CANCELLED"
-        raise
-    finally:
-        if logs_calls:
-            line.write_line()
+    with TRACING.open_span("call"):
+        try:
+            yield
+        except grpc.aio.InternalError:  # a response cannot be written because the caller has gone
+            line.code = "CANCELLED"
+            raise
+        except Exception as error:
+            await abort_call(context, line.refusal_for(error))
+        except asyncio.CancelledError:
+            line.code = "CANCELLED"
+            raise
+        finally:
+            if logs_calls:
+                line.write_line()
 
 
 def _request_check(handler: Any) -> RequestCheck:

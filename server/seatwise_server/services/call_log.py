@@ -11,6 +11,7 @@ import structlog
 from seatwise_server.counts import COUNTS, Latencies
 from seatwise_server.refusal import Refusal
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.tracing import TRACING
 
 log = structlog.get_logger()
 
@@ -56,8 +57,12 @@ class CallLog:
         if not self.method.startswith(QUIET_PREFIXES):
             if "status" in more:
                 verb = str(more["verb"]) if more["verb"] in _KNOWN_VERBS else "_OTHER"
+                TRACING.name_span(
+                    f"{verb} {self.route}", **{"http.response.status_code": str(more["status"])}
+                )
                 COUNTS.http_calls.setdefault((verb, self.route, str(more["status"])), Latencies()).add(took_s)
             else:
+                TRACING.name_span(self.method.lstrip("/"), **{"rpc.response.status_code": self.code})
                 COUNTS.rpc_calls.setdefault((self.method.lstrip("/"), self.code), Latencies()).add(took_s)
             log.info(
                 "rpc_ended",
