@@ -91,13 +91,16 @@ class GameReport:
         return "\n".join(lines)
 
 
-def check_game(game: object, *, matches: int = MATCHES, seed: int = 1) -> GameReport:
+def check_game(
+    game: object, *, matches: int = MATCHES, seed: int = 1, limit_s: float | None = None
+) -> GameReport:
     """Play random matches of a game from outside, and look for everything that would void a match.
 
     Args:
         game: A class derived from `HostedGame`, an object of one, a `HostedKit`, or the game's kit.
         matches: The number of matches, at least 1. They are spread over all table sizes and values of options.
         seed: Any number. The same seed plays the same matches.
+        limit_s: The CPU time, in seconds, after which no further move is checked. Then slow steps are no fault. `None` for no limit.
 
     Returns:
         The faults, each as a sentence. A game without `resample_state` has "secrets: not checked".
@@ -123,13 +126,14 @@ def check_game(game: object, *, matches: int = MATCHES, seed: int = 1) -> GameRe
         )
     if not isinstance(kit.game, HostedRules):
         raise UsageError(f"{kit.name}: it is no game from outside; the tests of Seatwise check its own games")
-    return _GameChecks(kit.game, seed).check_matches(matches)
+    return _GameChecks(kit.game, seed, limit_s).check_matches(matches)
 
 
 class _GameChecks:
     """The checks of one game. Each fault is told once."""
 
-    def __init__(self, rules: HostedRules, seed: int) -> None:
+    def __init__(self, rules: HostedRules, seed: int, limit_s: float | None = None) -> None:
+        self._ends_ns = None if limit_s is None else process_time_ns() + int(limit_s * 1e9)
         self._rules = _TimedRules(rules.game, rules.package)
         self._game: HostedGame[Any] = rules.game
         self._seed = seed
@@ -152,11 +156,12 @@ class _GameChecks:
                 self._check_match(number)
             except GameFault as fault:
                 self._add_fault(str(fault))
-            if len(self._faults) >= 10:
+            if len(self._faults) >= 10 or self._is_late:
                 break
         if not self._moves and not self._faults:
             self._add_fault("no seat is ever asked: find_turn returns None at the start of every match")
-        self._check_times()
+        if self._ends_ns is None:
+            self._check_times()
         secrets = self._describe_secrets()
         mean_ms = sum(each.ns for each in self._cpu_times) / max(1, len(self._cpu_times)) / 1e6
         return GameReport(
@@ -168,6 +173,10 @@ class _GameChecks:
             mean_ms,
             self._digest.hexdigest(),
         )
+
+    @property
+    def _is_late(self) -> bool:
+        return self._ends_ns is not None and process_time_ns() > self._ends_ns
 
     def _describe_secrets(self) -> str:
         if not self._has_resampled and not self._hides_anything:
@@ -207,6 +216,8 @@ class _GameChecks:
         self._check_drawings(state)
         moves: list[HostedMove] = []
         while state.asked is not None:
+            if self._is_late:
+                return
             move = self._choose_move(number, state, state.asked)
             after = self._step(state, state.asked, move)
             self._check_sentences(state, state.asked, move, after)

@@ -87,7 +87,8 @@ CARDS: dict[str, str] = {
     "seatwise.v1.OpenedHand": "cards symbols",
     # Of games from outside: what their rules show one seat. The referee draws hidden cards again, and compares.
     "seatwise.v1.JsonValue": "json",
-    "seatwise.v1.JsonView": "seat data legal_moves has_more_moves",
+    # `drawing` and `says` follow from a spectator's views alone: test_non_interference_hosted.py.
+    "seatwise.v1.JsonView": "seat data legal_moves has_more_moves drawing says",
     "seatwise.games.ugo.v1.Kingdom": "sections farmers",  # lies open
     "seatwise.games.ugo.v1.RoundPoints": "points",
     "seatwise.games.ugo.v1.Section": "cards",  # lies open

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -15,8 +16,11 @@ from seatwise.kits import KITS
 from seatwise.kits.codecs import CODECS
 from seatwise.kits.game_kit import GameKit
 from seatwise.kits.hosted.installed_games import make_kit
+from seatwise.units.plan import UnitAnswer
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.lobby.seating import QUEUES, Queue
+from seatwise_server.play import game_views
+from seatwise_server.play.game_views import ViewMaker
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -45,6 +49,32 @@ def use_game(monkeypatch: pytest.MonkeyPatch, game: object, package: str = "") -
     for queue in kit.queues:
         monkeypatch.setitem(QUEUES, queue.name, Queue(queue.name, kit.name, queue.seats))
     return kit
+
+
+class InlineViews:
+    """Does in this process what `GameViews` has another process do, which knows installed packages only."""
+
+    name = "inline"
+
+    def __init__(self) -> None:
+        self._maker = ViewMaker()
+
+    async def run_unit(self, number: int, told: Any) -> UnitAnswer:
+        result, note = self._maker.answer_request(number, json.loads(json.dumps(told)))
+        return UnitAnswer(number, json.loads(json.dumps(result)), note, self.name)
+
+    async def stop(self) -> None:
+        """Nothing has to be ended."""
+
+
+def use_inline_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show the games of this process, until the test ends."""
+
+    async def start_worker() -> InlineViews:
+        return InlineViews()
+
+    monkeypatch.setattr(game_views, "start_worker", start_worker)
+    monkeypatch.setattr(game_views, "CHECK_S", 0.3)  # the event loop waits for it here
 
 
 class Pile(NamedTuple):

@@ -319,9 +319,9 @@ class Wire:
         answer: bytes = await call(body, metadata=self.metadata, timeout=SOON_S)
         return answer
 
-    def watch(self, name: str) -> Any:
+    def watch(self, name: str, *, all_positions: bool = False) -> Any:
         """The WatchMatch call."""
-        request = match_service_pb2.WatchMatchRequest(name=name)
+        request = match_service_pb2.WatchMatchRequest(name=name, all_positions=all_positions)
         return self.matches.WatchMatch(request, metadata=self.metadata)
 
     async def drop(self) -> None:

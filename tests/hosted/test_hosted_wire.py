@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from doubles.hosted_games import Bids, Guesses, Highest, load_leduc, use_game
+from doubles.hosted_games import Bids, Guesses, Highest, load_leduc, use_game, use_inline_views
 from harness import House
 from harness.house import house_in
 from websockets.asyncio.client import connect
 
 import seatwise
+from seatwise.hosting import HostedGame
 from seatwise.remote import run_async
 from seatwise.v1 import game_service_pb2, match_service_pb2
 from seatwise.v1.json_payload_pb2 import JsonValue
@@ -48,6 +49,16 @@ class Leaking(Highest):
         return {**hidden, "hands": [list(hand) for hand in state.hands]} if state.played else hidden
 
 
+class Unchecked(Highest):
+    """Tells spectators a hand, which nobody can check: it has no `resample_state`."""
+
+    name = "unchecked"
+    resample_state = HostedGame.resample_state
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {**super().show_state(state, seat), "hand": list(state.hands[seat or 0])}
+
+
 class Endless(Highest):
     """Does not end."""
 
@@ -62,8 +73,9 @@ class Endless(Highest):
 def games() -> Iterator[None]:
     """The games, before the server starts."""
     with pytest.MonkeyPatch.context() as patch:
-        for game in (load_leduc(), Highest, Bids, Guesses, Failing, Leaking, Endless):
+        for game in (load_leduc(), Highest, Bids, Guesses, Failing, Leaking, Endless, Unchecked):
             use_game(patch, game)
+        use_inline_views(patch)
         yield
 
 
@@ -148,28 +160,44 @@ async def test_bots_wait_in_the_casual_queue_of_the_game(http_house: House) -> N
     assert [result.is_void for result in results] == [False, False]
 
 
-async def test_spectators_of_a_game_from_outside_see_no_view(http_house: House) -> None:
-    wires, seen = [await http_house.bot() for _ in range(2)], []
-    match = await create(http_house, "highest", [wire.bot for wire in wires])
+async def watch_one(house: House, game: str) -> tuple[str, list[Any]]:
+    """A match of two random bots; all that a spectator is told of it."""
+    wires, seen = [await house.bot() for _ in range(2)], []
+    match = await create(house, game, [wire.bot for wire in wires])
 
     async def watch() -> None:
-        seen.extend([each async for each in http_house.admin.watch(match)])
+        seen.extend([each async for each in house.admin.watch(match, all_positions=True)])
 
     watching = asyncio.create_task(watch())
     await asyncio.gather(*[
-        run_async("random", game="highest", address=http_house.address, token=wire.token, queues=(), matches=1)
+        run_async("random", game=game, address=house.address, token=wire.token, queues=(), matches=1)
         for wire in wires
     ])  # fmt: skip
     async with asyncio.timeout(30):
         await watching
-    assert [each.WhichOneof("view") for each in seen] == [None] * len(seen)
+    return match, seen
+
+
+@pytest.mark.parametrize(("game", "steps"), [("highest", 7), ("bids", 4), ("unchecked", 0)])
+async def test_spectators_see_a_checked_game_as_it_is_played_and_any_when_it_is_over(
+    http_house: House, game: str, steps: int
+) -> None:
+    match, seen = await watch_one(http_house, game)
+    views = [each.json for each in seen if each.WhichOneof("view")]
+    assert len(views) == steps  # a choice among several is shown when all have chosen
+    assert all(json.loads(view.data.json)["hand"] == [] for view in views)
+    assert all(json.loads(view.drawing.json)[0]["zone"] == "Played" for view in views[1:])
+    assert [view.says for view in views[1:]] == (
+        ["All have chosen."] * 3 if game == "bids" else [view.says for view in views[1:]]
+    )
     assert seen[-1].match.HasField("end_time")
     async with http_house.http() as http:
-        page = await http.call("GET", f"/{match}")
-        assert page.status == 200
-        assert b"Download the record" in page.body
-        assert b"/rules/highest" not in page.body
-        assert (await http.call("GET", f"/{match}/frames")).status == 404
+        frames = json.loads((await http.call("GET", f"/{match}/frames")).body)["frames"]
+        assert len(frames[0]["own"][1]["drawing"]) == 1
+        page = (await http.call("GET", f"/{match}")).body.decode()
+        assert "The last position as text" in page
+        assert "Played: " in page
+        assert "Download the record" in page
 
 
 # What is on the wire

@@ -182,7 +182,11 @@ _NO_STEPS = (Sat, Rejected, TakenOver, Frozen)
 
 
 def build_frames(
-    setup: Setup, entries: Iterable[Entry], viewpoint: Viewpoint = ALL_OPEN, hints: HintSource | None = None
+    setup: Setup,
+    entries: Iterable[Entry],
+    viewpoint: Viewpoint = ALL_OPEN,
+    hints: HintSource | None = None,
+    writer: FrameWriter | None = None,
 ) -> list[Frame]:
     """Return the positions of a match, one for each step.
 
@@ -194,23 +198,28 @@ def build_frames(
         entries: Its journal, or the beginning of it. The entries must be genuine: check a record first.
         viewpoint: `ALL_OPEN`, `SPECTATOR`, or the number of a seat. A frame holds only what that viewpoint may know.
         hints: Finds the moves of house bots in each position; `None` for no hints.
+        writer: Writes the positions, if not the writer of the game.
 
     Returns:
         The frames in their order, at least one if the cards are dealt.
     """
-    builder = FrameBuilder(setup, viewpoint, hints)
+    builder = FrameBuilder(setup, viewpoint, hints, writer)
     return [frame for entry in entries for frame in builder.add_entry(entry)]
 
 
 class FrameBuilder:
-    """Builds frames as the journal of a match grows. See `build_frames` for the arguments `setup`, `viewpoint` and `hints`."""
+    """Builds frames as the journal of a match grows. See `build_frames` for the arguments."""
 
     def __init__(
-        self, setup: Setup, viewpoint: Viewpoint = ALL_OPEN, hints: HintSource | None = None
+        self,
+        setup: Setup,
+        viewpoint: Viewpoint = ALL_OPEN,
+        hints: HintSource | None = None,
+        writer: FrameWriter | None = None,
     ) -> None:
         self.names = short_names(setup.bots)
         """The short names of the bots, by seat."""
-        self.writer = find_kit(setup.game).load_frame_writer()
+        self.writer = writer or find_kit(setup.game).load_frame_writer()
         """The writer of the game."""
         self._setup = setup
         self._game = GAMES[setup.game]
@@ -225,6 +234,16 @@ class FrameBuilder:
         """The table when the match is over: all that lies open, and what each seat holds."""
         self._used_ms = [0] * len(setup.bots)
         self._longest_ms = [0] * len(setup.bots)
+
+    @property
+    def step_number(self) -> int:
+        """The number of the open question; 0 before the deal, and when the match is over."""
+        return self._position.prompt.number if self._position.prompt else 0
+
+    @property
+    def shown_view(self) -> Any:
+        """The view of a spectator now; `None` before the deal."""
+        return None if self._position.state is None else self._game.view(self._position.state, None)
 
     def add_entry(self, entry: Entry) -> list[Frame]:
         """Return the frames of one more entry: none, one, or two if it ends a round and another one begins.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise.errors import UsageError
-from seatwise.kits.frames import ALL_OPEN, Frame, Viewpoint, count_totals
+from seatwise.kits.frames import ALL_OPEN, Frame, FrameWriter, Viewpoint, count_totals
 from seatwise.replay.frame_builder import HintSource, build_frames, make_printable, short_names
 from seatwise_referee.journal import entry_from_json
 from seatwise_referee.verify import verify_line
@@ -83,7 +83,11 @@ class MatchReplay:
 
 
 def build_replay(
-    record: dict[str, Any], viewpoint: Viewpoint = ALL_OPEN, *, has_hints: bool = False
+    record: dict[str, Any],
+    viewpoint: Viewpoint = ALL_OPEN,
+    *,
+    has_hints: bool = False,
+    writer: FrameWriter | None = None,
 ) -> MatchReplay:
     """Return the replay of a record that is known to be genuine, such as one that this server wrote.
 
@@ -91,6 +95,7 @@ def build_replay(
         record: The record, as JSON.
         viewpoint: `ALL_OPEN`, `SPECTATOR`, or the number of a seat.
         has_hints: Whether frames say what the strongest sample bot would play. That takes seconds.
+        writer: Writes the positions, if not the writer of the game.
 
     Returns:
         The whole match.
@@ -102,7 +107,7 @@ def build_replay(
         game=setup.game,
         bots=tuple(map(make_printable, setup.bots)),
         viewpoint=viewpoint,
-        frames=tuple(build_frames(setup, map(entry_from_json, record["entries"]), viewpoint, hints)),
+        frames=tuple(build_frames(setup, map(entry_from_json, record["entries"]), viewpoint, hints, writer)),
         points=tuple(record["outcome"]["points"]),
         ranks=tuple(record["result"]["ranks"]),
         endings=tuple(record["endings"]),

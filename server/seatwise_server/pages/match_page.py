@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cachetools import LRUCache, TTLCache
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from seatwise.kits import find_kit
 from seatwise.kits.codecs import CODECS
 from seatwise.kits.frames import count_totals
-from seatwise.replay import Frame, MatchReplay, OpenedHands, build_replay
+from seatwise.replay import Frame, MatchReplay, OpenedHands, SeatTimes, build_replay
 from seatwise.replay.frame_builder import short_names
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.game_choice import is_hosted_game
@@ -30,6 +30,7 @@ from seatwise_server.pages.page_responses import (
     show_span,
     state_words,
 )
+from seatwise_server.play.game_views import GameViews, ViewsFailed
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_call import (
@@ -298,6 +299,8 @@ class KeptReplay:
     replay: MatchReplay
     json: bytes
     """The replay as the viewer in the browser reads it."""
+    position: str = ""
+    """The last position of a game from outside, as text."""
 
 
 class MatchPage:
@@ -306,6 +309,7 @@ class MatchPage:
     def __init__(self, calls: PageCalls, live: LiveFrames) -> None:
         self._calls = calls
         self._live = live
+        self._views = GameViews()
         self._kept: LRUCache[str, KeptReplay] = LRUCache(KEPT_REPLAYS)
 
     async def make_page(self, request: Request, values: list[str]) -> bytes:
@@ -313,7 +317,9 @@ class MatchPage:
         name = f"matches/{values[0]}"
         match = (await self._calls.call("MatchService/GetMatch", name=name)).match
         is_hosted = is_hosted_game(match.game)
-        kept = await self._find_replay(name) if match.HasField("result") and not is_hosted else None
+        kept = None
+        with suppress(ViewsFailed):
+            kept = await self._find_replay(name) if match.HasField("result") else None
         is_live = match.state == match_pb2.Match.STATE_RUNNING
         return render_page(
             "match.html.j2",
@@ -324,7 +330,7 @@ class MatchPage:
             chain=kept.replay.chain if kept else match.result.chain.hex(),
             is_hosted=is_hosted,
             is_live=is_live,
-            position=await self._find_position(match) if is_live and not is_hosted else "",
+            position=await self._find_position(match) if is_live else kept.position if kept else "",
             address=address_of(request),
             viewer_match=viewer_match(match),
         )
@@ -337,7 +343,11 @@ class MatchPage:
     async def answer_frames(self, request: Request, values: list[str]) -> Response:
         """Return the steps of a finished match as JSON. They never change."""
         note_peer(request)
-        kept = await self._find_replay(f"matches/{values[0]}")
+        try:
+            kept = await self._find_replay(f"matches/{values[0]}")
+        except ViewsFailed as failed:
+            why = f"its steps cannot be shown ({failed}); download the record"
+            raise Refusal("NOT_FOUND", why) from None
         cache_control = f"public, {FOREVER}"
         if is_unchanged(request, kept.replay.chain):
             return unchanged_response(kept.replay.chain, cache_control)
@@ -349,13 +359,25 @@ class MatchPage:
         kept = self._kept.get(name)
         if kept is None:
             match = (await self._calls.call("MatchService/GetMatch", name=name)).match
-            if is_hosted_game(match.game):
-                raise Refusal(
-                    "NOT_FOUND", "the server shows no steps of games from outside; download the record"
-                )
             record = (await self._calls.call("MatchService/GetRecord", name=name)).record
-            kept = self._kept[name] = await asyncio.to_thread(_make_replay, record)
+            if is_hosted_game(match.game):
+                kept = _read_replay(*await self._views.make_replay(last_part(match.game), record))
+            else:
+                kept = await asyncio.to_thread(_make_replay, record)
+            self._kept[name] = kept
         return kept
+
+
+def _read_replay(written: str, position: str) -> KeptReplay:
+    """Return the replay that the process of games from outside has made; its frames have what the page tells of them."""
+    told = json.loads(written)
+    frames = [
+        Frame(**{**each, "moves": (), "times": [times and SeatTimes(**times) for times in each["times"]]})
+        for each in told["frames"]
+    ]
+    names = {field.name for field in fields(MatchReplay)}
+    replay = MatchReplay(**{name: told[name] for name in names} | {"frames": frames})
+    return KeptReplay(replay, written.encode(), position)
 
 
 def _make_replay(record: str) -> KeptReplay:

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
+import structlog
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.codec.wire_format import encode_field
@@ -18,11 +19,13 @@ from seatwise.kits import KITS
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Entry, Rejected, decode_entry, entry_from_json
+from seatwise_referee.journal import Entry, Finished, Rejected, Voided, decode_entry, entry_from_json
 from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.config import SpectatorDelay
+from seatwise_server.game_choice import is_hosted_game
+from seatwise_server.play.game_views import GameViews, ViewsFailed
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import MatchMeta, Store
 from seatwise_server.streams import SharedStream
@@ -35,6 +38,8 @@ MOST_WATCHED_MATCHES = 500
 MOST_KEPT_RESPONSES = 1_000
 """Responses of a match that are kept for those who want all of them: about 500 bytes each. The longest match of UGO! has 400."""
 
+log = structlog.get_logger()
+
 
 class MatchWatcher:
     """Follows matches for any number of spectators, each match by one tail."""
@@ -42,6 +47,7 @@ class MatchWatcher:
     def __init__(self, store: Store, delay: SpectatorDelay = SpectatorDelay.LIVE) -> None:
         self._store = store
         self._delay = delay
+        self._views = GameViews()
         self._broadcasts: dict[str, MatchBroadcast] = {}
 
     async def follow_match(
@@ -67,7 +73,7 @@ class MatchWatcher:
             message = f"{MOST_WATCHED_MATCHES} matches are watched already; try again soon"
             raise Refusal("SERVER_FULL", message, retry_after="5")
         broadcast = self._broadcasts[name] = MatchBroadcast()
-        tail = MatchTail(self._store, name, self._delay)
+        tail = MatchTail(self._store, name, self._delay, self._views)
         broadcast.start(tail.read_responses(), on_end=lambda: self._forget_broadcast(name, broadcast))
         return broadcast
 
@@ -134,10 +140,11 @@ class MatchBroadcast:
 class MatchTail:
     """Reads the journal of one match as it grows."""
 
-    def __init__(self, store: Store, name: str, delay: SpectatorDelay) -> None:
+    def __init__(self, store: Store, name: str, delay: SpectatorDelay, views: GameViews) -> None:
         self._store = store
         self._name = name
         self._delay = delay
+        self._views = views
 
     async def read_responses(self) -> AsyncGenerator[pb.WatchMatchResponse, None]:
         """Yield the match, then every position as soon as it may be shown, then the end."""
@@ -146,15 +153,19 @@ class MatchTail:
             return
         yield _match_response(meta)
         setup = Setup.from_json(json.loads(meta.fields["setup"]))
-        if not _is_shown(setup):
+        if not await self._is_shown(setup.game):
             async for told in self._follow_states(meta.state):
                 yield told
             return
-        shown = ShownPosition(setup, self._delay)
+        shown = (
+            HostedPosition(setup, self._delay, self._views)
+            if is_hosted_game(setup.game)
+            else ShownPosition(setup, self._delay)
+        )
         state = meta.state
-        while not shown.position.end and meta and "result" not in meta.fields:
-            found = await self._store.journal.wait_for_entries(self._name, shown.position.seq, TAIL_BLOCK_MS)
-            responses = shown.add_entries(list(map(decode_entry, found)))
+        while not shown.is_over and meta and "result" not in meta.fields:
+            found = await self._store.journal.wait_for_entries(self._name, shown.seq, TAIL_BLOCK_MS)
+            responses = await shown.add_entries(list(map(decode_entry, found)))
             for response in responses:
                 yield response
             meta = await self._store.matches.get_meta(self._name)
@@ -164,7 +175,7 @@ class MatchTail:
             if responses:
                 await asyncio.sleep(SHORTEST_UPDATE_S)
         last = await self._wait_for_result()
-        for response in shown.add_entries(await self._read_rest(shown.position), is_over=True):
+        for response in await shown.add_entries(await self._read_rest(shown), is_over=True):
             yield response
         if last and last.state != state:
             yield _match_response(last)
@@ -187,12 +198,16 @@ class MatchTail:
                 return meta
             await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
-    async def _read_rest(self, position: Position) -> list[Entry]:
+    async def _read_rest(self, shown: ShownPosition) -> list[Entry]:
         """Return the entries that were not read before the journal was replaced by the record."""
-        kept = None if position.end else await self._store.matches.get_record(self._name)
+        kept = None if shown.is_over else await self._store.matches.get_record(self._name)
         if not kept:
             return []
-        return [entry_from_json(each) for each in json.loads(kept)["entries"][position.seq :]]
+        return [entry_from_json(each) for each in json.loads(kept)["entries"][shown.seq :]]
+
+    async def _is_shown(self, game: str) -> bool:
+        """Whether spectators see views of this game while it is played."""
+        return game in KITS and (not is_hosted_game(game) or await self._views.may_show_live(game))
 
 
 class ShownPosition:
@@ -205,7 +220,19 @@ class ShownPosition:
         self._held: list[pb.WatchMatchResponse] = []
         """Positions that are shown later."""
 
-    def add_entries(self, entries: Sequence[Entry], *, is_over: bool = False) -> list[pb.WatchMatchResponse]:
+    @property
+    def seq(self) -> int:
+        """The number of the last entry."""
+        return self.position.seq
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the match is over."""
+        return self.position.end is not None
+
+    async def add_entries(
+        self, entries: Sequence[Entry], *, is_over: bool = False
+    ) -> list[pb.WatchMatchResponse]:
         """Apply the entries. Return the positions that may be shown from now on, in their order."""
         shown = []
         for entry in entries:
@@ -231,10 +258,36 @@ class ShownPosition:
         return before.state is None or game.opened(self.position.state) != game.opened(before.state)
 
 
-def _is_shown(setup: Setup) -> bool:
-    """Whether spectators see views. The code of a game from outside runs at its referee only, so they see none of it."""
-    kit = KITS.get(setup.game)
-    return kit is not None and not kit.is_hosted
+class HostedPosition(ShownPosition):
+    """The position of a match of a game from outside, whose code runs in the process of `GameViews` alone."""
+
+    def __init__(self, setup: Setup, delay: SpectatorDelay, views: GameViews) -> None:
+        super().__init__(setup, delay)
+        self._views = views
+        self._entries: list[Entry] = []
+        self._has_failed = False
+
+    @property
+    def seq(self) -> int:
+        return len(self._entries)
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self._entries) and isinstance(self._entries[-1], (Finished, Voided))
+
+    async def add_entries(
+        self, entries: Sequence[Entry], *, is_over: bool = False
+    ) -> list[pb.WatchMatchResponse]:
+        """Return as `ShownPosition` does. A delay ends with the match; a game that fails is shown no further."""
+        after = len(self._entries)
+        self._entries += entries
+        if entries and not self._has_failed:
+            try:
+                self._held += await self._views.read_steps(self._setup, self._entries, after)
+            except ViewsFailed as failed:
+                log.warning("match_not_shown", match=self._setup.match, why=str(failed))
+                self._has_failed = True
+        return self._release_held() if is_over or self._delay is SpectatorDelay.LIVE else []
 
 
 def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:

@@ -9,6 +9,7 @@ from seatwise.codec.game_codec import GameCodec, MalformedMove, MalformedView, c
 from seatwise.v1.json_payload_pb2 import JsonValue, JsonView
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat
+from seatwise_referee.hosted.drawing import LONGEST_DRAWING
 from seatwise_referee.hosted.payload import (
     LONGEST_HOSTED_VIEW,
     LONGEST_MOVE,
@@ -24,6 +25,8 @@ def encode_view(view: HostedView) -> bytes:
         data=JsonValue(json=view.text),
         legal_moves=[JsonValue(json=move) for move in view.legal],
         has_more_moves=view.has_more_moves,
+        drawing=JsonValue(json=view.drawing) if view.drawing else None,
+        says=view.says,
     )
     if view.seat is not None:
         message.seat = view.seat
@@ -35,12 +38,15 @@ def decode_view(message: JsonView) -> HostedView:
     try:
         text = _canonical_text(message.data.json, LONGEST_HOSTED_VIEW)
         legal = tuple(_canonical_text(move.json, LONGEST_MOVE) for move in message.legal_moves)
+        drawing = (
+            _canonical_text(message.drawing.json, LONGEST_DRAWING) if message.HasField("drawing") else ""
+        )
     except ValueError as wrong:
         raise MalformedView(f"the view is no JSON: {wrong}") from None
     if not text.startswith("{"):
         raise MalformedView("the view is no JSON object")
     seat = Seat(message.seat) if message.HasField("seat") else None
-    return HostedView(seat, text, legal, message.has_more_moves)
+    return HostedView(seat, text, legal, message.has_more_moves, drawing, message.says)
 
 
 def check_view(view: HostedView, seat: int, seats: int) -> None:  # noqa: ARG001  # as the codecs of other games
