@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from seatwise.cli import main
 from seatwise.errors import UsageError
+from seatwise_server.league import season_log
 from seatwise_server.league.league_file import read_league
+from seatwise_server.league.season import read_league_without
 from seatwise_server.league.settings import League
 from seatwise_server.league.table_reader import LeagueFileError
 
@@ -270,6 +273,38 @@ def test_local_tables_play_a_deal_again_only_with_bots_that_are_trusted(file):
     league = read(file, f"{local}trust = true\n{entrants}")
     assert league.has_local_tables
     assert League.from_json(league.to_json()) == league
+
+
+TRUSTED = 'name = "a"\ngame = "ugo"\ntrust = true\n[[entrants]]\nbot = "random"\n[[entrants]]\nbot = "mine.py:Mine"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_local"),
+    [
+        ("", "", True),
+        ("trust = true", 'trust = true\ndeals = "rotation"', True),
+        ("trust = true\n", "", False),
+        ("trust = true", 'trust = true\ntables = "server"', False),
+        ("trust = true", "trust = true\ntime = { bank_ms = 1 }", False),
+        ('bot = "random"', 'registered = "bots/theirs/versions/1"\n', False),
+        ('game = "ugo"', 'game = "ubongo"', False),
+    ],
+)
+def test_trusted_bots_play_at_local_tables_if_nothing_needs_a_server(file, before, after, is_local):
+    text = TRUSTED.replace(before, after, 1)
+    if "theirs" in text:
+        text = text.replace("trust = true", 'trust = true\ndeals = "rotation"')
+    assert read(file, text).has_local_tables == is_local
+    assert not read_league(file, (), "server").has_local_tables
+
+
+def test_a_season_goes_on_where_it_began(file):
+    file.write_text(TRUSTED)
+    began = partial(read_league_without, file, (), file.parent / "out")
+    assert [began(has_server=there)[0].has_local_tables for there in (False, True)] == [True, False]
+    at_server, _ = began(has_server=True)
+    season_log.open_season_log(file.parent / "out", at_server, "leagues/a").close()
+    assert not began()[0].has_local_tables
 
 
 def test_a_league_at_a_server_has_the_settings_that_it_always_had(file):

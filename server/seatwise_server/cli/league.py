@@ -61,7 +61,9 @@ def _configure_run(parser: ArgumentParser) -> None:
         "file", type=InputFile, metavar="LEAGUE.TOML", help="the league file; see docs/league.md"
     )
     parser.add_argument(
-        "--address", metavar="HOST:PORT", help="a running server (default: start one for this league)"
+        "--address",
+        metavar="HOST:PORT",
+        help="a running server (default: start one for this league, or none for local tables)",
     )
     parser.add_argument(
         "--token", help=f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)"
@@ -146,7 +148,9 @@ def _run_league(args: Namespace) -> int:
     from seatwise_server.league.progress import show_progress
 
     use_deck_files(args.deck)
-    league, gives_up = season.read_league_without(Path(args.file), args.without, Path(args.results))
+    league, gives_up = season.read_league_without(
+        Path(args.file), args.without, Path(args.results), has_server=bool(args.address)
+    )
     try:
         with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))

@@ -10,7 +10,7 @@ from typing import Any
 
 from seatwise.local.table import local_time_control
 from seatwise.text_files import read_text_file
-from seatwise_referee.game import BadOptions
+from seatwise_referee.game import BadOptions, RaceGame
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
 from seatwise_server.competition.schedules.schedule import BadSchedule
@@ -36,8 +36,11 @@ from seatwise_server.resource_names import BadBotName, bot_name_for
 TESTED = 2
 
 
-def read_league(path: Path, without: Collection[str] = ()) -> League:
-    """Read the league in that file, as if it had none of the entrants `without`. Raises `UsageError`."""
+def read_league(path: Path, without: Collection[str] = (), tables: str = "") -> League:
+    """Read the league in that file, as if it had none of the entrants `without`. Raises `UsageError`.
+
+    `tables` says where its matches are played if the file does not; if that is empty, it follows from the file.
+    """
     source = LeagueFileText(str(path), read_text_file(path))
     try:
         values = tomllib.loads(source.text)
@@ -47,14 +50,16 @@ def read_league(path: Path, without: Collection[str] = ()) -> League:
         raise LeagueFileError(
             f"{path}: this is not TOML: {error}; see docs/league.md for an example"
         ) from None
-    return _read_settings(TableReader(source, "", values), path.parent, without)
+    return _read_settings(TableReader(source, "", values), path.parent, without, tables)
 
 
-def _read_settings(top: TableReader, folder: Path, without: Collection[str]) -> League:
+def _read_settings(top: TableReader, folder: Path, without: Collection[str], tables: str) -> League:
     game = top.read_choice("game", GAMES)
     form = top.read_choice("format", LEAGUE_FORMATS, "round-robin")
     entrants = read_entrants(top, game, folder, without)
-    tables = top.read_choice("tables", TABLE_KINDS, SERVER_TABLES)
+    is_trusted = top.read_flag("trust", False)
+    usual = LOCAL_TABLES if is_trusted and _suits_local_tables(top, game, entrants) else SERVER_TABLES
+    tables = top.read_choice("tables", TABLE_KINDS, tables or usual)
     league = League(
         name=_read_name(top),
         game=game,
@@ -63,7 +68,7 @@ def _read_settings(top: TableReader, folder: Path, without: Collection[str]) -> 
         entrants=entrants,
         rounds=top.read_integer("rounds", 0, least=0, most=MOST_ROUNDS),
         deals=top.read_choice("deals", DEAL_KINDS, "rotation" if form == "ab-test" else "travelling"),
-        is_trusted=top.read_flag("trust", False),
+        is_trusted=is_trusted,
         seed=top.read_text("seed", "1", example='"summer 2026"'),
         tie_breaks=_read_tie_breaks(top, form),
         challengers=_read_challengers(top, form, entrants),
@@ -79,6 +84,12 @@ def _read_settings(top: TableReader, folder: Path, without: Collection[str]) -> 
     _check_rotation(top, league)
     _check_schedule(top, league)
     return league
+
+
+def _suits_local_tables(top: TableReader, game: str, entrants: tuple[Entrant, ...]) -> bool:
+    """Return whether no other bots, no limits of time and no races need a server."""
+    is_timed = top.has_key("time") or isinstance(GAMES[game], RaceGame)
+    return not is_timed and all(each.is_local for each in entrants)
 
 
 def _read_name(top: TableReader) -> str:
@@ -225,11 +236,12 @@ def _check_local_tables(top: TableReader, league: League) -> None:
 
 
 def _check_rotation(top: TableReader, league: League) -> None:
-    if league.is_trusted and league.deals != "rotation":
-        raise top.make_error(
-            "trust", f'has an effect only with deals = "rotation"; here deals is {league.deals!r}'
-        )
     others = [each.name for each in league.entrants if not each.is_local]
+    if league.is_trusted and league.deals != "rotation" and others:
+        raise top.make_error(
+            "trust",
+            f'with bots that others run it has an effect only with deals = "rotation"; here deals is {league.deals!r}',
+        )
     if league.is_fresh and others:
         raise top.make_error(
             "deals",

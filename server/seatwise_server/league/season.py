@@ -28,7 +28,7 @@ from seatwise_server.league.processes import OwnServer, check_bot_files
 from seatwise_server.league.progress import Screen
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
-from seatwise_server.league.settings import Entrant, League
+from seatwise_server.league.settings import SERVER_TABLES, Entrant, League
 
 SERVER_PATIENCE_S = 30.0
 """Seconds to wait for a server that restarts."""
@@ -72,16 +72,20 @@ class LeagueServer:
     """Where matches at local tables are played: empty for processes of this machine, or a Ray cluster."""
 
 
-def read_league_without(path: Path, names: Collection[str], results: Path) -> tuple[League, tuple[str, ...]]:
+def read_league_without(
+    path: Path, names: Collection[str], results: Path, *, has_server: bool = False
+) -> tuple[League, tuple[str, ...]]:
     """Read a league that is to be played without these entrants. Return it, and the players that it gives up.
 
-    Before the first match they are left out. In a season that has begun with them a substitute resigns their matches.
-    Raises `UsageError`.
+    Before the first match they are left out. In a season that has begun with them a substitute resigns their matches. A season
+    that has begun goes on where it began, at a server or at local tables. Raises `UsageError`.
     """
-    league = read_league(path, names)
-    if names and season_log.has_begun(results):
-        whole = read_league(path)
-        if season_log.read_season(results)[0] == whole.to_json():
+    begun = season_log.read_season(results)[0] if season_log.has_begun(results) else {}
+    tables = begun.get("tables", SERVER_TABLES) if begun or has_server else ""
+    league = read_league(path, names, tables)
+    if names and begun:
+        whole = read_league(path, (), tables)
+        if begun == whole.to_json():
             if whole.has_local_tables:
                 raise UsageError(
                     f"the season in {results} has begun with {', '.join(names)}, and at local tables nothing plays in place of a bot; "
@@ -184,6 +188,9 @@ async def _play_locally(
         )
     if is_over(schedule, book.season):
         return SeasonRun(True, 0, 0, 0.0)
+    screen.print_message(
+        "The matches are played at local tables, without a server, because all bots are trusted"
+    )
     season = LocalSeason(league, book.season.league, read_or_create_key(results), where.decks)
     workers = make_workers(where.workers, logs=results / "logs")
     async with UnitRun(season.to_unit_plan(), workers) as run:
