@@ -38,6 +38,9 @@ class VoidReason(StrEnum):
     BOT_NOT_TOLD = "BOT_NOT_TOLD"
     """No lobby could tell a bot of its seat in a match of a ladder."""
 
+    NO_ROOM = "NO_ROOM"
+    """The server had no connection left for a bot, and could not wait for it any longer."""
+
     ABORTED = "ABORTED"
     """An operator ended it."""
 

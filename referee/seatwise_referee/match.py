@@ -51,6 +51,8 @@ from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_referee.turn_prompt import TurnPrompt
 
 FEWEST_SEATS = 2
+LAST_MOMENT_MS = 1000
+"""A set-up that waits no more for bots without a connection is looked at so long before its end."""
 ALL_SIT = "leagues/"
 """The competitions whose matches begin only when all bots sit: there a match that one of them misses is repeated."""
 """A match with fewer seats taken is void."""
@@ -284,6 +286,16 @@ class Match:
     def await_room(self, seat: Seat, now: int) -> None:
         """This seat cannot connect, because the server has no free connection: see `note_no_room`."""
         self._clock.await_room(seat, now, self.setup.time_control.setup_ms)
+
+    def shut_out_seats(self, now: int) -> list[Seat]:
+        """Return the seats that lose something because they cannot connect, and for which this match waits no more."""
+        position = self._decision.position
+        if not self._is_in_setup():
+            return [seat for seat in self._clock.list_shut_out(now) if not self._has_called(seat)]
+        is_last_moment = now >= self._setup_end_ms() - LAST_MOMENT_MS
+        if not is_last_moment or self._lacked_room_ms < self.setup.time_control.setup_ms:
+            return []
+        return [Seat(seat) for seat, own in enumerate(position.seats) if not own.has_sat]
 
     # Commands of the shell
 

@@ -112,6 +112,14 @@ class PromptClock:
         if self._room_by[seat] > max(now, self._away.get(seat, 0)):
             self.await_return(seat, self._room_by[seat])
 
+    def list_shut_out(self, now: int) -> Iterator[Seat]:
+        """Yield the seats that are asked, cannot connect, and are not waited for any longer. A race never waits."""
+        return (
+            seat
+            for seat, by_ms in self._room_by.items()
+            if seat in self._clocks and (self._is_race or now >= by_ms)
+        )
+
     def note_return(self, seat: Seat, now: int) -> bool:
         """The seat's bot is back, and is like any other from now on. False if that makes no difference."""
         self._away.pop(seat, None)

@@ -21,7 +21,7 @@ from seatwise.child_process import ORPHAN_END_S
 from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
 from seatwise_server.config import Config, HttpSettings, address_from_here
 from seatwise_server.counts import COUNTS
-from seatwise_server.descriptors import ConnectionRoom, connections_for_others
+from seatwise_server.descriptors import ConnectionRoom, connections_for_others, lack_room
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.memory import MemoryWatch
@@ -292,7 +292,8 @@ class _Server:
             await self._rest.start(
                 gateway.operations, common.authenticator, common.open_streams, self._is_ready, most
             )
-            self._spawn_all({"http clock": self._rest.run_clock()})
+            room = ConnectionRoom("http", self._rest.lacks_room, _count_http_shortage)
+            self._spawn_all({"http clock": self._rest.run_clock(), "watch http room": room.watch_room()})
 
     def _start_watches(self, common: Common) -> None:
         """Start the tasks that every process has, whatever its roles."""
@@ -316,13 +317,13 @@ class _Server:
         ports = [urlsplit(f"//{address_from_here(each)}") for each in listening if each]
 
         def on_shortage(ms: int) -> None:
-            COUNTS.connections_short_s += ms / 1000
+            COUNTS.connections_short_s["bots"] += ms / 1000
             common.lag.note_shortage()
             if self.running.referee:
-                self.running.referee.ownership.on_shortage(ms)
+                self.running.referee.on_shortage(ms)
 
         found = [(each.hostname or "localhost", each.port or 0) for each in ports]
-        return ConnectionRoom(self._most_connections, found, on_shortage)
+        return ConnectionRoom("bots", lambda: lack_room(self._most_connections, found), on_shortage)
 
     def _serve_metrics(self, common: Common) -> None:
         config = self._config
@@ -595,3 +596,8 @@ def _settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
+
+
+def _count_http_shortage(ms: int) -> None:
+    """Count it, and no more: bots have connections of their own there."""
+    COUNTS.connections_short_s["http"] += ms / 1000

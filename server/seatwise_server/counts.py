@@ -52,8 +52,8 @@ class Counts:
         """Calls over gRPC and WebSockets, by method and status."""
         self.http_calls: dict[tuple[str, str, str], Latencies] = {}
         """Requests over HTTP, by verb, path as the table of URLs has it, and status."""
-        self.connections_short_s = 0.0
-        """Seconds in which no bot could connect."""
+        self.connections_short_s: dict[str, float] = {"bots": 0.0, "http": 0.0}
+        """Seconds in which a port had no connection left, by port."""
 
     def count_entry(self, entry: Entry) -> None:
         """Count an entry that has been written to a journal."""

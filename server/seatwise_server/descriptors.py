@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -43,14 +43,14 @@ def _raise_limit() -> int:
 
 
 class ConnectionRoom:
-    """Watches whether the ports of this process accept the connections of bots."""
+    """Watches whether a port has a connection left for the next caller."""
 
     def __init__(
-        self, most: int, ports: Sequence[tuple[str, int]], on_shortage: Callable[[int], None]
+        self, port: str, lacks_room: Callable[[], Awaitable[bool]], on_shortage: Callable[[int], None]
     ) -> None:
-        """`most` is how many connections the smallest of the `ports` has. `on_shortage` is told of each span without room, in ms."""
-        self._most = most
-        self._ports = ports
+        """`port` is its name in the log and the metrics. `on_shortage` is told of each span without room, in ms."""
+        self._port = port
+        self._lacks_room = lacks_room
         self._on_shortage = on_shortage
         self.is_short = False
 
@@ -64,25 +64,31 @@ class ConnectionRoom:
                 began_s = looked_s
                 log.warning(
                     "connections_used_up",
+                    port=self._port,
                     hint="raise the limit of open files, or limit each address in the front door",
                 )
             elif self.is_short and not is_short:
-                log.warning("connections_free_again", after_s=round(loop.time() - began_s, 1))
+                after_s = round(loop.time() - began_s, 1)
+                log.warning("connections_free_again", port=self._port, after_s=after_s)
             self.is_short = is_short
             await asyncio.sleep(ROOM_BEAT_S)
             if is_short:
                 self._on_shortage(int((loop.time() - looked_s) * 1000))
 
-    async def _lacks_room(self) -> bool:
-        """The number of a new descriptor is the lowest that is free, so only a high one makes a look at the ports worth it."""
-        try:
-            descriptor = os.open(os.devnull, os.O_RDONLY)
-        except OSError:
-            return True
-        os.close(descriptor)
-        if descriptor < self._most * 3 // 4:
-            return False
-        return any(await asyncio.gather(*(_is_full(host, port) for host, port in self._ports)))
+
+async def lack_room(most: int, ports: Sequence[tuple[str, int]]) -> bool:
+    """Whether one of the ports takes no connection; the smallest of them has `most`.
+
+    The number of a new descriptor is the lowest that is free, so only a high one makes a look at the ports worth it.
+    """
+    try:
+        descriptor = os.open(os.devnull, os.O_RDONLY)
+    except OSError:
+        return True
+    os.close(descriptor)
+    if descriptor < most * 3 // 4:
+        return False
+    return any(await asyncio.gather(*(_is_full(host, port) for host, port in ports)))
 
 
 async def _is_full(host: str, port: int) -> bool:

@@ -111,11 +111,12 @@ def _counter_metrics(stalled_s: float) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "seatwise_loop_stalled_seconds", "Time for which this process stood still.", stalled_s
     )
-    yield CounterMetricFamily(
-        "seatwise_connections_short_seconds",
-        "Time in which no bot could connect.",
-        COUNTS.connections_short_s,
+    short = CounterMetricFamily(
+        "seatwise_connections_short_seconds", "Time in which a port had no connection left.", labels=["port"]
     )
+    for port, short_s in COUNTS.connections_short_s.items():
+        short.add_metric([port], short_s)
+    yield short
     by_reason = (
         ("seatwise_matches_ended", "Matches, by how they ended.", COUNTS.ended),
         ("seatwise_rejections", "Items of bots that were rejected.", COUNTS.rejections),

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -87,9 +87,7 @@ class ReadProcess:
             await self._forwarder.wait_until_wanted()
         path = _socket_in(self.folder)
         try:
-            self._process = SupervisedProcess(
-                self._plan(path), self._disconnect, self._connect, _count_refusals
-            )
+            self._process = SupervisedProcess(self._plan(path), self._disconnect, self._connect, _add_counts)
             await self._process.keep_running()
         finally:
             path.unlink(missing_ok=True)
@@ -117,9 +115,10 @@ class ReadProcess:
         await asyncio.shield(self._forwarder.disconnect())
 
 
-def _count_refusals(refusals: Mapping[str, int]) -> None:
-    """Add the refusals of the process to those of this server. Each line has new ones."""
-    COUNTS.refusals.update(refusals)
+def _add_counts(counted: Mapping[str, Any]) -> None:
+    """Add what the process has counted to the metrics of this server. Each line has what is new."""
+    COUNTS.refusals.update(counted["refusals"])
+    COUNTS.connections_short_s["http"] += counted["short_s"]
 
 
 def _socket_in(folder: Path) -> Path:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 STEP_MEMORY_SHARE = 0.8
 """The share of the limit of memory that the process may have during a step of a game from outside; the rest is for our own code."""
 COUNT_EVERY_S = 1.0
-"""Seconds between two reports of refusals to the server, which has them in its metrics."""
+"""Seconds between two reports of counts to the server, which has them in its metrics."""
 
 
 def main() -> None:
@@ -149,7 +149,7 @@ async def _serve_parent(config: Config, lines: Iterator[Any], answers: AnswerOut
     def announce(facts: Facts) -> None:
         answers.print_line(json.dumps(facts))
         if config.socket:
-            tasks.start_task(_report_refusals(answers))
+            tasks.start_task(_report_counts(answers))
 
     try:
         await serve_until_stopped(config, announce, is_more_ready=lambda: readiness.is_ready)
@@ -157,18 +157,19 @@ async def _serve_parent(config: Config, lines: Iterator[Any], answers: AnswerOut
         await tasks.cancel_all()
 
 
-async def _report_refusals(answers: AnswerOutput) -> None:
-    """Write the refusals over HTTP since the last report as one line of JSON, if there are any. Runs until cancelled.
+async def _report_counts(answers: AnswerOutput) -> None:
+    """Write what was counted over HTTP since the last report as one line of JSON, if there is anything. Runs until cancelled.
 
-    Those of forwarded reads are counted by the server itself.
+    Refusals of forwarded reads are counted by the server itself.
     """
     told: Counter[str] = Counter()
+    told_s = 0.0
     while True:
         await asyncio.sleep(COUNT_EVERY_S)
-        now = Counter(COUNTS.http_refusals)
-        if news := now - told:
-            answers.print_line(json.dumps(news))
-            told = now
+        now, short_s = Counter(COUNTS.http_refusals), COUNTS.connections_short_s["http"]
+        if now != told or short_s != told_s:
+            answers.print_line(json.dumps({"refusals": now - told, "short_s": short_s - told_s}))
+            told, told_s = now, short_s
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many places a bot gains by absence: seasons with the product's schedules and its rules of a table, honest and with somebody away.
 
-    PYTHONPATH=tests .venv/bin/python tests/bench/absence.py [SEASONS] [FORMAT ...]
+    PYTHONPATH=tests .venv/bin/python tests/bench/absence.py [SEASONS] [FORMAT ...] [SEATS ...]
 
 For each format and number of seats somebody misses matches on purpose, twice each, by one of these plans. The bot in question is the
 fourth-best of eight:
@@ -417,8 +417,9 @@ def describe(gains: Floats) -> str:
 def main() -> None:
     """Print a line for each format, number of seats and plan."""
     seasons = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    for form in sys.argv[2:] or FORMATS:
-        for seats in (2, 3, 4):
+    sizes = [int(each) for each in sys.argv[2:] if each.isdigit()] or [2, 3, 4]
+    for form in [each for each in sys.argv[2:] if each in FORMATS] or FORMATS:
+        for seats in sizes:
             more = {"advance": 2} if form == "knockout" and seats == 4 else {}
             settings = {"entrants": ENTRANTS, "seats": seats, "deals": "none", **FORMATS[form], **more}
             if form == "swiss" and seats == 3:

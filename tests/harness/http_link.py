@@ -85,6 +85,8 @@ class HttpLink:
                 answer = await self._posting.call("POST", self._path, _body_of(self._path, raw))
             except (OSError, EOFError):
                 return
+        if answer.headers.get("connection") == "close":
+            self._posting = None
         if answer.status != 204 and answer.reason != "NO_STREAM":  # its end is told on the stream
             self._lines.put_nowait(_refused(answer))
 

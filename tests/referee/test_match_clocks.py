@@ -421,14 +421,19 @@ def test_a_bot_that_fills_the_server_and_hangs_up_gains_one_set_up_time_in_a_mat
 
 def test_a_seat_that_never_finds_room_is_awaited_for_one_set_up_time() -> None:
     desk = dealt(setup_ms=5000)
+    shut_out = {}
     for now in range(1000, 60_000, 250):
-        desk.match.note_no_room([Seat(1)], 250, now)
+        desk.match.note_no_room([Seat(0), Seat(1)], 250, now)
+        shut_out[now] = desk.match.shut_out_seats(now)
+    assert shut_out[5000] == []
+    assert shut_out[6000] == shut_out[59_750] == [Seat(0)], "the other is not asked"
     desk.now = 60_000
-    assert desk.match.awaited_seats == {Seat(1)}
+    assert desk.match.awaited_seats == {Seat(0), Seat(1)}
     desk = Desk(setup_ms=5000)
     desk.sit(0)
-    ends = [desk.match.note_no_room([Seat(1)], 250, now) for now in range(250, 60_000, 250)]
+    ends = [desk.match.note_no_room([Seat(1)], 250, now) for now in range(250, 9000, 250)]
     assert ends[-1] == [WakeAt(10_000)]
+    assert [desk.match.shut_out_seats(now) for now in (8900, 9000)] == [[], [Seat(1)]]
 
 
 def test_after_a_takeover_the_setup_time_starts_anew() -> None:

@@ -254,6 +254,16 @@ def test_in_a_race_who_is_back_late_has_no_time_for_nothing() -> None:
     assert race.callers() == [(1, 200)]
 
 
+def test_a_race_waits_for_no_seat_that_cannot_connect_but_one_that_has_called_loses_nothing() -> None:
+    race = RaceDesk(seats=3)
+    race.lay(0, SEVEN)
+    race.call(0)
+    race.match.note_no_room([Seat(0), Seat(1)], 250, race.now)
+    assert race.match.shut_out_seats(race.now) == [Seat(1)]
+    race.match.note_return(Seat(1), race.now)
+    assert race.match.shut_out_seats(race.now) == []
+
+
 def test_after_a_takeover_all_go_on_from_the_last_charge_in_the_journal() -> None:
     race = ready(1, tables=3)
     race.lay(0, -7)

@@ -126,11 +126,6 @@ class MatchOwnership:
         for table in list(self._tables.values()):
             table.resume_after_gap(max(0.0, gap_s))
 
-    def on_shortage(self, ms: int) -> None:
-        """In the last `ms` no bot could connect here: those that are not connected are waited for."""
-        for table in list(self._tables.values()):
-            table.wait_for_absent(ms)
-
 
 class HeartbeatOwner(Protocol):
     """The referee, as far as its heartbeat needs it."""

@@ -64,6 +64,7 @@ async def note_no_shows(store: Store, setup: Setup, absence: MissedSeats) -> Non
         return
     absent = [(setup.bots[seat], seat) for seat in absence.seats]
     counts = not absence.is_excused and bool(_partners(setup, meta, absence.seats))
+    counts = counts and await store.no_shows.recent_fault() != "DESCRIPTORS"
     noted = await store.no_shows.note_no_shows(setup.match, absent, counts=counts)
     for (bot, _), what in zip(absent, noted, strict=True):
         _log_no_show(setup.match, bot, what)
@@ -91,6 +92,8 @@ class LeagueAbsences:
             end.absent_seats.extend(await self._seats_named_in_abort(setup))
         if end.void_reason == VoidReason.BOT_NOT_TOLD:
             end.absence_excuse = "NOT_TOLD"
+        elif end.void_reason == VoidReason.NO_ROOM:
+            end.absence_excuse = "DESCRIPTORS"
         elif end.absent_seats:
             end.absence_excuse = await self._find_excuse(setup, end, absence)
 

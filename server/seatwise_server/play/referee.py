@@ -124,6 +124,12 @@ class Referee:
         elif verb == "abort" and match in self.tables and match not in self._opening:
             self.tables[match].void_match(VoidReason.ABORTED)
 
+    def on_shortage(self, ms: int) -> None:
+        """In the last `ms` no bot could connect here: those that are not connected are waited for, or their match is void."""
+        for table in list(self.tables.values()):
+            if shut_out := table.wait_for_absent(ms):
+                self._offers.work.start_task(self._offers.void_without(table, shut_out))
+
     # Matches that are taken
 
     async def take_jobs(self) -> None:

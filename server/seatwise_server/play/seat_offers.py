@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -90,6 +91,17 @@ class SeatOffers:
                     table.void_match(VoidReason.BOT_NOT_TOLD)
                 return
             await asyncio.sleep(STORE_RETRY_S)
+
+    async def void_without(self, table: Table, shut_out: Sequence[str]) -> None:
+        """Void a match that goes on without bots that cannot connect, if one of them has not had this in the last 24 hours.
+
+        A bot can fill the server itself, so it must not be able to void what it is about to lose again and again.
+        """
+        with suppress(StoreUnavailable):
+            for bot in shut_out:
+                if await self.store.no_shows.take_excuse(bot):
+                    table.void_match(VoidReason.NO_ROOM)
+                    return
 
     async def _bots_without_lobby(self, table: Table, since_s: float) -> list[str]:
         kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)

@@ -172,11 +172,17 @@ class Table:
         if not self.is_closed and not self.match.is_over:
             self._add_own_command(lambda now: self.match.note_unreachable(seats, ms, now))
 
-    def wait_for_absent(self, ms: int) -> None:
-        """Notes that in the last `ms` no bot could connect here. Those that are not connected are awaited, within bounds."""
+    def wait_for_absent(self, ms: int) -> list[str]:
+        """Notes that in the last `ms` no bot could connect here. Those that are not connected are awaited, within bounds.
+
+        Return the bots that are waited for no more, so that they lose something.
+        """
         absent = [Seat(seat) for seat in self.updates.seats_without_link()]
-        if absent and not self.is_closed and not self.match.is_over:
-            self._add_own_command(lambda now: self.match.note_no_room(absent, ms, now))
+        if not absent or self.is_closed or self.match.is_over:
+            return []
+        self._add_own_command(lambda now: self.match.note_no_room(absent, ms, now))
+        shut_out = self.match.shut_out_seats(self._clock.now_ms)
+        return [self.match.setup.bots[seat] for seat in absent if seat in shut_out]
 
     def void_match(self, reason: VoidReason) -> None:
         """Void the match, so that it does not count."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Collection
 from http import HTTPStatus
 from typing import Any
 
@@ -17,7 +18,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from seatwise_server.counts import COUNTS
-from seatwise_server.limits import Places
+from seatwise_server.limits import HTTP_CONNECTIONS, Places
+from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.http_call import HttpRefusal, error_headers, http_status_of, write_error
 
@@ -43,6 +45,69 @@ MOST_PIPELINED = 16
 """Requests that a connection may send before it has the response to the first."""
 
 
+ABOVE = 3
+"""Connections above the number of a port, for each below. A burst of more than these can shut a bot out for a moment: it asks again."""
+
+
+class HttpConnections:
+    """The connections of one port, and some above their number: only for bots, so that these play on while strangers have all others.
+
+    A connection above the number is heard, and refused unless a bot asks. Strangers cannot use these up as well: the oldest
+    that is not known to be a bot's makes way for the next.
+    """
+
+    def __init__(self, most: int, proxies: ProxyNetworks, paths_of_bots: Collection[str]) -> None:
+        self._most = most
+        self._of_addresses = Places(HTTP_CONNECTIONS, proxies=proxies)
+        self._ordinary: set[BoundedHttpProtocol] = set()
+        self._paths = frozenset(path.encode() for path in paths_of_bots)
+        self._above: dict[BoundedHttpProtocol, bool] = {}
+        """Whether each is known to be a bot's, the oldest first."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next connection is one above the number."""
+        return len(self._ordinary) >= self._most
+
+    def admit(self, connection: BoundedHttpProtocol, address: str) -> tuple[Refusal | None, bool]:
+        """Count a connection. Return why it is refused, if it is, and whether it is heard before, because a bot may ask."""
+        refusal = self._of_addresses.find_refusal(address)
+        self._of_addresses.take_place(address)
+        if refusal:
+            return refusal, False
+        if not self.is_full:
+            self._ordinary.add(connection)
+            return None, True
+        text = f"{self._most} {HTTP_CONNECTIONS.when_full}; try again soon"
+        if is_heard := self._make_room():
+            self._above[connection] = False
+        return Refusal("SERVER_FULL", text, retry_after=str(HTTP_CONNECTIONS.retry_after_s)), is_heard
+
+    def _make_room(self) -> bool:
+        if len(self._above) < ABOVE * self._most:
+            return True
+        oldest = next((each for each, is_known in self._above.items() if not is_known), None)
+        if oldest:
+            del self._above[oldest]
+            oldest.transport.abort()
+        return oldest is not None
+
+    def is_of_bot(self, url: bytes) -> bool:
+        """Whether only bots use this URL."""
+        return url.partition(b"?")[0] in self._paths
+
+    def note_bot(self, connection: BoundedHttpProtocol) -> None:
+        """The request of a bot is there in full."""
+        if connection in self._above:
+            self._above[connection] = True
+
+    def give_back(self, connection: BoundedHttpProtocol, address: str) -> None:
+        """The connection has ended."""
+        self._of_addresses.give_back(address)
+        self._ordinary.discard(connection)
+        self._above.pop(connection, None)
+
+
 class _Refused(Exception):
     """Leaves the parser when a request is refused while it is parsed."""
 
@@ -56,7 +121,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def __init__(
         self,
-        connections: Places,
+        connections: HttpConnections,
         config: Config,
         state: ServerState,
         loop: asyncio.AbstractEventLoop,
@@ -77,6 +142,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Those of `ONCE_ONLY_HEADERS` that this request has had."""
         self._body_bytes = 0
         self._refusal: Refusal | None = None
+        self._only_for_bots: Refusal | None = None
+        """The refusal for all callers but bots: no other connection was left."""
         self._answered: RequestResponseCycle | None = None
         """The request that is being answered, or was last. `cycle` is the request that was read last."""
         self._is_hung_up = False
@@ -89,16 +156,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         _notice_half_open(transport)
         self._address = self.client[0] if self.client else ""
-        refusal = self._counted.find_refusal(self._address)
-        self._counted.take_place(self._address)
-        if refusal:
-            self._hang_up(refusal)
-        else:
+        self._only_for_bots, is_heard = self._counted.admit(self, self._address)
+        if is_heard:
             self._start_request_timer()
+        elif self._only_for_bots:
+            self._hang_up(self._only_for_bots)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport calls it last."""
-        self._counted.give_back(self._address)
+        self._counted.give_back(self, self._address)
         for timer in (self._request_timer, self._write_timer, self._close_timer):
             if timer:
                 timer.cancel()
@@ -183,11 +249,18 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             )
         if b"host" not in self._single_headers and self.parser.get_http_version() != "1.0":
             self._refuse(Refusal("MALFORMED", "a request of HTTP/1.1 has the header host"))
+        if self._only_for_bots and not self._is_of_bot():
+            self._refuse(self._only_for_bots)
         self._is_in_head, self._unfinished_bytes = False, 0
         super().on_headers_complete()
 
+    def _is_of_bot(self) -> bool:
+        return b"authorization" in self._single_headers and self._counted.is_of_bot(self.url)
+
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answered = cycle
+        if self._only_for_bots:
+            cycle.keep_alive = False
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
@@ -205,6 +278,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._request_timer.cancel()
             self._request_timer = None
         self._is_in_head = self._has_boundary = True
+        if self._only_for_bots:
+            self._counted.note_bot(self)
         super().on_message_complete()
 
     def _count_head(self, size: int) -> None:

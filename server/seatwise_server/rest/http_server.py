@@ -19,11 +19,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from seatwise_server.config import HttpSettings
-from seatwise_server.limits import BOT_HTTP_STREAMS, HTTP_CONNECTIONS, Places
+from seatwise_server.limits import BOT_HTTP_STREAMS
 from seatwise_server.proxy_networks import ProxyNetworks
-from seatwise_server.rest.bot_relay import BotRelays, FindReferee, add_bot_endpoints, wires_to
+from seatwise_server.rest.bot_relay import (
+    HTTP_ATTENDANCE_PATH,
+    HTTP_PLAY_PATH,
+    BotRelays,
+    FindReferee,
+    add_bot_endpoints,
+    wires_to,
+)
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_protocol import HTTP_IDLE_S, BoundedHttpProtocol
+from seatwise_server.rest.http_protocol import HTTP_IDLE_S, BoundedHttpProtocol, HttpConnections
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
 from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.authentication import Authenticator
@@ -102,7 +109,8 @@ class HttpServer:
         proxies = ProxyNetworks(trusted_proxies)
         if trusted_proxies:
             app = _CallersBehindProxies(app, proxies)
-        self._connections = Places(HTTP_CONNECTIONS, most_connections, proxies)
+        paths_of_bots = (HTTP_ATTENDANCE_PATH, HTTP_PLAY_PATH)
+        self.connections = HttpConnections(most_connections, proxies, paths_of_bots)
         self._config = uvicorn.Config(
             app, loop="asyncio", http=BoundedHttpProtocol, ws="none", lifespan="off", log_config=None,
             access_log=False, proxy_headers=False, timeout_keep_alive=int(HTTP_IDLE_S),
@@ -117,7 +125,7 @@ class HttpServer:
         self._config.load()
         self._set_date()
         self._server = await loop.create_server(
-            lambda: BoundedHttpProtocol(self._connections, self._config, self._state, loop),
+            lambda: BoundedHttpProtocol(self.connections, self._config, self._state, loop),
             sock=port, ssl=tls, backlog=HTTP_BACKLOG,
             ssl_handshake_timeout=TLS_HANDSHAKE_S if tls else None,
         )  # fmt: skip
@@ -238,6 +246,10 @@ class RestDoor:
         """Keep the header Date right. Runs until it is cancelled."""
         if self._server:
             await self._server.run_clock()
+
+    async def lacks_room(self) -> bool:
+        """Whether the port has no connection left but those that it keeps for bots."""
+        return self._server is not None and self._server.connections.is_full
 
     async def stop(self, grace_s: float) -> None:
         """End open streams with SERVER_STOPPING, let other requests finish for so long, and close the port."""

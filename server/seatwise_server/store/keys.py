@@ -239,6 +239,11 @@ def bot_no_shows(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:no-shows"
 
 
+def bot_excuse(bot: str) -> str:
+    """Whether a match was void because one of the bot's versions could not connect; its expiry says until when that counts."""
+    return f"seatwise:{{bot:{bot.split('/')[1]}}}:excuse"
+
+
 def bot_offers(bot: str) -> str:
     """Hash from `<match>/<seat>` to `<epoch> <offer>`."""
     return f"seatwise:{{bot:{bot}}}:offers"

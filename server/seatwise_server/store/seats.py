@@ -48,6 +48,9 @@ LONGEST_PAUSE_MS = DAY_MS
 FAULT_KEPT_MS = MINUTE_MS
 """A fault excuses for so long bots that do not sit down: they may have to connect again."""
 
+EXCUSE_MS = DAY_MS
+"""A bot may fill the server to void what it is about to lose: so often that brings it something."""
+
 NO_SHOWS_KEPT_MS = 2 * DAY_MS
 """How long after the last change everything is forgotten."""
 
@@ -381,6 +384,11 @@ class NoShows(StorePart):
         """Return the kind of the last fault of any process in the last `FAULT_KEPT_MS`; "" if there was none."""
         found: bytes | None = await self._call("GET", keys.LAST_FAULT)
         return found.decode() if found else ""
+
+    async def take_excuse(self, bot: str) -> bool:
+        """Whether a match may be void because this bot could not connect: once in `EXCUSE_MS` for all its versions."""
+        key = keys.bot_excuse(bot)
+        return bool(await self._call("SET", key, "", "NX", "PX", EXCUSE_MS))
 
     async def forgive(self, bot: str) -> bool:
         """Forget all no-shows of the bot, and let it back onto the queues; returns False if there are none."""

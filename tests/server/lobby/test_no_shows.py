@@ -426,23 +426,32 @@ def test_a_referee_that_dies_after_the_deal_excuses_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queued", "absent", "is_excused", "counts"),
+    ("queued", "absent", "is_excused", "fault", "counts"),
     [
-        ((0, 1), (1,), False, 1),
-        ((0, 1), (1,), True, 0),
-        ((0, 1), (0, 1), False, 0),
-        ((1,), (1,), False, 0),
-        ((), (1,), False, 0),
+        ((0, 1), (1,), False, "RESTART", 1),
+        ((0, 1), (1,), False, "DESCRIPTORS", 0),
+        ((0, 1), (1,), True, "", 0),
+        ((0, 1), (0, 1), False, "", 0),
+        ((1,), (1,), False, "", 0),
+        ((), (1,), False, "", 0),
     ],
-    ids=["a partner waits", "a referee died", "nobody could sit down", "only the house waits", "no queue"],
+    ids=[
+        "a partner waits",
+        "no room",
+        "a referee died",
+        "nobody could sit",
+        "only the house waits",
+        "no queue",
+    ],
 )
 async def test_a_no_show_counts_where_it_kept_another_bot_of_the_queue_waiting_through_no_fault_of_ours(
-    store: Store, queued: Sequence[int], absent: tuple[int, ...], is_excused: bool, counts: int
+    store: Store, queued: Sequence[int], absent: tuple[int, ...], is_excused: bool, fault: str, counts: int
 ) -> None:
     it, meta = voided_desk(waited=False)
     if queued:
         meta[WAITED_SINCE] = canonical_json({it.setup.bots[seat]: 5 for seat in queued})
     await seated(store, it, meta)
+    await store.no_shows.note_fault(fault)
     await note_no_shows(store, it.setup, MissedSeats(absent, is_excused))
     assert sum([await missed(store, bot) for bot in it.setup.bots]) == counts
 

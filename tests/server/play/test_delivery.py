@@ -335,6 +335,13 @@ async def test_a_referee_that_died_in_the_set_up_excuses_the_absent_of_a_league(
     assert excused.message.absence_excuse == "TAKEOVER"
 
 
+async def test_a_match_of_a_league_without_room_for_a_bot_is_held_against_nobody(store: Store) -> None:
+    it, end, epoch = await unseated(store, "leagues/cup")
+    end.message.void_reason = VoidReason.NO_ROOM
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
+    assert end.message.absence_excuse == "DESCRIPTORS"
+
+
 async def test_an_organiser_who_gives_up_waiting_names_the_absent(store: Store) -> None:
     it = desk(1, size=1)
     it.setup = it.match.setup = replace(it.setup, competition="leagues/cup")

@@ -7,11 +7,16 @@ import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from urllib.parse import urlsplit
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import SOON_S, ServerProcess, server_process, until
+from harness.http import http_connection
+from harness.http_link import use_http
+from harness.ubongo import builds_out
+from harness.websocket import PROTO
 
 from seatwise_server.descriptors import OWN_DESCRIPTORS, WANTED, connections_for_others
 from seatwise_server.rpc import grpc_server
@@ -85,9 +90,8 @@ async def test_a_connection_that_says_nothing_is_hung_up_on(monkeypatch):
         await asyncio.gather(hung_up(port, b""), hung_up(port, HTTP2[:10]))
 
 
-async def test_more_connections_than_the_system_allows_stop_neither_matches_nor_the_server(monkeypatch):
-    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
-    monkeypatch.setattr(ServerProcess, "before", few)
+@pytest.mark.usefixtures("few")
+async def test_more_connections_than_the_system_allows_stop_neither_matches_nor_the_server():
     async with server_process() as (process, house), house.table(2) as table:
         await table.sit()
         host, _, port = house.address.rpartition(":")
@@ -100,25 +104,100 @@ async def test_more_connections_than_the_system_allows_stop_neither_matches_nor_
             await house.admin.record(table.name)
 
 
+def count_short(process: ServerProcess, event: str, port: str) -> int:
+    return len([it for it in process.log if it["event"] == event and it["port"] == port])
+
+
+async def crowd(host: str, port: int, size: int) -> None:
+    """Connects again and again, because the server hangs up on who says nothing."""
+    with ExitStack() as older:
+        while True:
+            with ExitStack() as newer:
+                for _ in range(size):
+                    newer.enter_context(socket.create_connection((host, port)))
+                older.close()
+                older.push(newer.pop_all())
+            await asyncio.sleep(2)
+
+
+@asynccontextmanager
+async def crowd_at(process: ServerProcess, address: str, port: str = "bots") -> AsyncIterator[None]:
+    """More connections than the server takes; afterwards there is room again."""
+    where = urlsplit(address if "//" in address else f"//{address}")
+    before = count_short(process, "connections_free_again", port)
+    crowding = asyncio.create_task(crowd(str(where.hostname), where.port or 0, 60 if port == "http" else 300))
+    await until(lambda: count_short(process, "connections_used_up", port) > before)
+    yield
+    crowding.cancel()
+    await until(lambda: count_short(process, "connections_free_again", port) > before)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
+    monkeypatch.setattr(ServerProcess, "before", before)
+
+
 @pytest.mark.slow
-async def test_a_bot_that_cannot_connect_for_want_of_descriptors_loses_no_time(monkeypatch):
+@pytest.mark.usefixtures("few")
+async def test_a_bot_that_cannot_connect_for_want_of_descriptors_loses_no_time():
     """Its link is lost while all connections are used up, for many times the time that it has for a move."""
-    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
-    monkeypatch.setattr(ServerProcess, "before", few)
     limits = {"free_ms": {"card": 1000, "arrange": 1000}, "bank_ms": 0, "setup_ms": 10_000}
     async with server_process() as (process, house), house.table(2, **limits) as table:
         await table.sit()
         mover, _ = await table.asked()
-        host, _, port = house.address.rpartition(":")
-        with ExitStack() as crowd:
-            for _ in range(300):
-                crowd.enter_context(socket.create_connection((host, int(port))))
-            await until(lambda: [it for it in process.log if it["event"] == "connections_used_up"])
+        async with crowd_at(process, house.address):
             await mover.stream.hang_up()
             await asyncio.sleep(5)
-        await until(lambda: [it for it in process.log if it["event"] == "connections_free_again"])
         await mover.sit(mover.wire.play())
         ends = await table.play_out()
         assert all("ENDING_COMPLETED" in str(end.result) for end in ends)
         record = (await house.admin.record(table.name)).decode()
         assert "TIMED_OUT" not in record
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("door", ["grpc", "websocket"])
+@pytest.mark.parametrize("game", ["ubongo", "ugo"])
+async def test_a_match_that_cannot_wait_for_a_bot_without_a_connection_is_void_but_only_once_a_day(
+    game, door
+):
+    """A race waits for nobody, and a turn not longer than one set-up time."""
+    paces = ("build",) if game == "ubongo" else ("card", "arrange")
+    limits = {"bank_ms": 0, "setup_ms": 2000, "free_ms": dict.fromkeys(paces, 4000)}
+    async with server_process("--ws-port", "0") as (process, house):
+        house.subprotocol = "" if door == "grpc" else PROTO
+        wires = [await house.bot() for _ in range(2)]
+        for void_reason in ("NO_ROOM", ""):
+            table = await house.seat(wires, game=game, **limits)
+            await table.sit()
+            if game == "ubongo":
+                mover, other = table.chairs
+                await asyncio.gather(mover.asked("build"), other.asked("build"))
+            else:
+                mover, [other] = await table.asked()
+            async with crowd_at(process, house.ws_address if house.subprotocol else house.address):
+                await mover.stream.hang_up()
+                end = await (builds_out(other) if game == "ubongo" else other.play_out())
+                assert end.void_reason == void_reason
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few")
+async def test_bots_over_http_play_while_strangers_have_all_connections_and_the_server_tells_of_it():
+    async with server_process("--http-port", "0", "--metrics-port", "0") as (process, house):
+        bots = [await house.bot() for _ in range(2)]
+        for bot in bots:
+            use_http(bot, process.http_address)
+        await until(lambda: [it for it in process.log if it["event"] == "read_process_started"], 120)
+        async with crowd_at(process, process.http_address, "http"):
+            table = await house.seat(bots)
+            await table.sit()
+            ends = await table.play_out()
+        assert all("ENDING_COMPLETED" in str(end.result) for end in ends)
+        assert b"TIMED_OUT" not in await house.admin.record(table.name)
+        [at] = [it["address"] for it in process.log if it["event"] == "metrics_served"]
+        async with http_connection(f"http://{at}") as http:
+            page = (await http.get("/metrics")).body.decode()
+        assert float(page.split('connections_short_seconds_total{port="http"} ')[1].split()[0]) > 0.2

@@ -158,5 +158,5 @@ async def test_the_metrics_name_no_bot(measured):
     assert "bots/" not in page
     labels = {line.partition("{")[2].partition("=")[0] for line in page.splitlines() if "{" in line}
     assert labels <= {
-        "grpc_method", "http_request_method", "implementation", "le", "queue", "reason", "version"
+        "grpc_method", "http_request_method", "implementation", "le", "port", "queue", "reason", "version"
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from secrets import token_hex
 
 import pytest
 from harness.store_calls import put_offer, reserve_seat
@@ -51,6 +52,12 @@ async def take(store: Store, bot: str, *numbers: int) -> None:
         await offer(store, bot, number)
         assert await store.no_shows.note_all_taken([(bot, SeatOf(f"matches/{number}", 0))]) == [True]
         await store.seats.release_all(f"matches/{number}", [bot])
+
+
+async def test_one_match_a_day_is_void_because_a_bot_in_any_version_could_not_connect(store: Store) -> None:
+    name = f"bots/{token_hex(4)}/versions"
+    assert [await store.no_shows.take_excuse(f"{name}/{version}") for version in (1, 2)] == [True, False]
+    assert 86_000 < await store.client.call("TTL", keys.bot_excuse(f"{name}/1")) <= 86_400
 
 
 async def tell(store: Store, bot: str, number: int) -> int:
