@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from seatwise_server.counts import COUNTS
 from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
 
@@ -28,16 +29,20 @@ class PlaceLimit:
     most_of_address: int = 0
     """Of one address; 0 for no limit of its own."""
     retry_after_s: int = 5
+    keeps_bots_out: bool = False
+    """Whether a refusal is a fault of the server that excuses bots which are absent."""
 
 
-HTTP_CONNECTIONS: Final = PlaceLimit("connections are open", most_of_address=512)
-HTTP_REQUESTS: Final = PlaceLimit("requests are being answered", most_of_address=256, retry_after_s=1)
+HTTP_CONNECTIONS: Final = PlaceLimit("connections are open", most_of_address=512, keeps_bots_out=True)
+HTTP_REQUESTS: Final = PlaceLimit(
+    "requests are being answered", most_of_address=256, retry_after_s=1, keeps_bots_out=True
+)
 """Open streams among them."""
 HTTP_STREAMS: Final = PlaceLimit("streams are open", 4_000, most_of_address=32)
 """A browser opens six connections to a host at most."""
-BOT_HTTP_STREAMS: Final = PlaceLimit("streams are open", 4_000, most_of_address=200)
+BOT_HTTP_STREAMS: Final = PlaceLimit("streams are open", 4_000, most_of_address=200, keeps_bots_out=True)
 """A bot has two of them, and a machine may run many bots."""
-SOCKETS: Final = PlaceLimit("WebSockets are open", most_of_address=1024)
+SOCKETS: Final = PlaceLimit("WebSockets are open", most_of_address=1024, keeps_bots_out=True)
 """A machine that runs hundreds of bots has two connections for each."""
 SPECTATORS: Final = PlaceLimit("callers watch matches already", 4_000)
 PAGE_SPECTATORS: Final = PlaceLimit("callers watch matches already", 4_000)
@@ -119,6 +124,8 @@ class Places:
             self.give_back(address)
 
     def _refuse(self, message: str) -> Refusal:
+        if self._limit.keeps_bots_out:
+            COUNTS.count_fault("LIMIT")
         return Refusal("SERVER_FULL", message, retry_after=str(self._limit.retry_after_s))
 
 

@@ -81,6 +81,8 @@ class HttpConnections:
         text = f"{self._most} {HTTP_CONNECTIONS.when_full}; try again soon"
         if is_heard := self._make_room():
             self._above[connection] = False
+        else:
+            COUNTS.count_fault("LIMIT")
         return Refusal("SERVER_FULL", text, retry_after=str(HTTP_CONNECTIONS.retry_after_s)), is_heard
 
     def _make_room(self) -> bool:

@@ -17,7 +17,6 @@ from picows import WSUpgradeRequest, WSUpgradeResponse, WSUpgradeResponseWithLis
 from picows.picows import WSAutoPingStrategy, WSProtocol  # type: ignore[attr-defined]
 
 from seatwise_server.background_tasks import BackgroundTasks
-from seatwise_server.counts import COUNTS
 from seatwise_server.limits import SOCKETS, Places
 from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.refusal import Refusal
@@ -270,7 +269,6 @@ class WebSocketServer:
                 arrival = note_arrival_of_stream()
                 self._connections.start_task(self._serve_connection(connection, address, arrival))
             else:
-                COUNTS.count_fault("LIMIT")
                 connection.close()
             await asyncio.sleep(0)  # others have their turn even when many connect
 

@@ -18,7 +18,16 @@ from redis.asyncio import Redis
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical_json, encode_entry
-from seatwise_server.counts import COUNTS
+from seatwise_server.competition.schedules.schedule import SoFar, follow_attempts
+from seatwise_server.limits import (
+    BOT_HTTP_STREAMS,
+    HTTP_CONNECTIONS,
+    HTTP_REQUESTS,
+    HTTP_STREAMS,
+    SOCKETS,
+    PlaceLimit,
+    Places,
+)
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
 from seatwise_server.play.no_shows import ABSENT_BOTS, FaultWatch, MissedSeats
@@ -194,20 +203,21 @@ async def test_a_void_match_never_counts(store: Store) -> None:
     await check_all_is_done(store, it, count=0)
 
 
-def unseated_desk(competition: str = LADDER) -> Desk:
+def unseated_desk(competition: str = LADDER, seats: int = 2) -> Desk:
     """A match that is void because the first of its bots did not sit down."""
-    it = desk(1, size=1)
+    it = desk(1, size=1, seats=seats)
     it.setup = replace(it.setup, competition=competition)
     it.match.setup = it.setup
-    it.sit(1)
+    for seat in range(1, seats):
+        it.sit(seat)
     it.now = it.setup.time_control.setup_ms
     it.tick()
     return it
 
 
-async def unseated(store: Store, competition: str = LADDER) -> tuple[Desk, MatchEnd, int]:
+async def unseated(store: Store, competition: str = LADDER, seats: int = 2) -> tuple[Desk, MatchEnd, int]:
     """Such a match, whose first bot attends and was offered its seat; and its end and its epoch."""
-    it = unseated_desk(competition)
+    it = unseated_desk(competition, seats)
     bot = it.setup.bots[0]
     await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, (LADDER,)), 60_000)
     await store.seats.reserve_all(it.setup.match, [(bot, 0)])
@@ -284,40 +294,66 @@ async def test_a_bot_that_never_sat_in_a_void_match_is_noted_once(store: Store) 
     assert await store.results.count_results(LADDER) == 0
 
 
-async def fill_limit(store: Store, _: str) -> None:
-    """Somebody fills a limit of connections."""
-    COUNTS.count_fault("LIMIT")
+Happening = Callable[[Store, str], Awaitable[None]]
+
+
+def fills(limit: PlaceLimit) -> Happening:
+    """Others fill a limit of the bot's address."""
+
+    async def happen(store: Store, _: str) -> None:
+        places = Places(replace(limit, most_of_address=1))
+        watch = FaultWatch(store, lambda: False, lambda: False)
+        places.take_place("192.0.2.1")
+        assert places.find_refusal("192.0.2.1")
+        await look_once(watch)
+
+    return happen
+
+
+def floods(*, fills_descriptors: bool) -> Happening:
+    """Others use all descriptors up, or keep the process from its work."""
+
+    async def happen(store: Store, _: str) -> None:
+        await look_once(FaultWatch(store, lambda: fills_descriptors, lambda: True))
+
+    return happen
+
+
+async def look_once(watch: FaultWatch) -> None:
+    """Looks for faults of a process that has run for a while."""
+    watch._fault = ""
     with suppress(TimeoutError):
         async with asyncio.timeout(0.2):
-            await watch_for(store).watch_faults()
+            await watch.watch_faults()
 
 
-def watch_for(store: Store) -> FaultWatch:
-    """Looks for faults of a process that has run for a while."""
-    watch = FaultWatch(store, lambda: False, lambda: False)
-    watch._fault, watch._seen = "", watch._seen - 1
-    return watch
-
-
+@pytest.mark.parametrize("seats", [2, 3, 4])
 @pytest.mark.parametrize(
     ("is_told", "after", "excuse"),
     [
         (True, None, ""),
         (True, leave, ""),
+        (True, fills(HTTP_STREAMS), ""),  # those of watchers
         (False, None, "NOT_TOLD"),
         (True, lose_lobby, "NOT_TOLD"),
-        (True, fill_limit, "LIMIT"),
+        (True, fills(SOCKETS), "LIMIT"),
+        (True, fills(HTTP_CONNECTIONS), "LIMIT"),
+        (True, fills(HTTP_REQUESTS), "LIMIT"),
+        (True, fills(BOT_HTTP_STREAMS), "LIMIT"),
+        (True, floods(fills_descriptors=True), "DESCRIPTORS"),
+        (True, floods(fills_descriptors=False), "STALL"),
     ],
 )
 async def test_a_league_is_told_who_missed_a_match_and_what_excuses_that(
     store: Store,
     monkeypatch: pytest.MonkeyPatch,
     is_told: bool,
-    after: Callable[[Store, str], Awaitable[None]] | None,
+    after: Happening | None,
     excuse: str,
+    seats: int,
 ) -> None:
     monkeypatch.setattr("seatwise_server.play.no_shows.FAULT_BEAT_S", 0.01)
-    it, end, epoch = await unseated(store, "leagues/cup")
+    it, end, epoch = await unseated(store, "leagues/cup", seats)
     bot = it.setup.bots[0]
     if is_told:
         assert await store.no_shows.note_told(bot, [SeatOf(it.setup.match, 0)]) == 1
@@ -325,7 +361,12 @@ async def test_a_league_is_told_who_missed_a_match_and_what_excuses_that(
         await after(store, bot)
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     assert (list(end.message.absent_seats), end.message.absence_excuse) == ([0], excuse)
-    assert await store.leagues.void_matches("leagues/cup") == {it.setup.match: [] if excuse else [bot]}
+    found = await store.leagues.void_matches("leagues/cup")
+    assert found == {it.setup.match: [] if excuse else [bot]}
+    [absent] = map(tuple, found.values())
+    twice = SoFar({}, ["m", "m.2"], {"m": absent, "m.2": absent})
+    found_out = follow_attempts("m", twice)
+    assert (found_out.absent, found_out.attempt) == (((), "m.3") if excuse else ((bot,), None))
 
 
 async def test_a_referee_that_died_in_the_set_up_excuses_the_absent_of_a_league(store: Store) -> None:
