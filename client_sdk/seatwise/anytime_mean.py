@@ -183,6 +183,11 @@ def anytime_quantile(information: float, error: float = 0.05) -> float:
     return normal_mixture_bound(information, 1.0, error / 2) / math.sqrt(information)
 
 
+def exceeds_anytime_quantile(errors: float, information: float, error: float = 0.05) -> bool:
+    """Return whether so many standard errors are more than `anytime_quantile` of the same information, without its bisection."""
+    return log_normal_mixture(errors * math.sqrt(information), information, 1.0) > math.log(2 / error)
+
+
 def _log_normal_cdf(value: float) -> float:
     """Return the log of the normal distribution function, by its asymptotic series where the tail is too thin for `erfc`."""
     if value > -30:

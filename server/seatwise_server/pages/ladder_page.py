@@ -103,17 +103,25 @@ def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def whiskers_of(standings: Sequence[ladder_pb2.Standing]) -> dict[str, tuple[int, int, int, int]]:
-    """Return for each bot where its interval begins, its strength and where the interval ends, and zero: in thousandths of the width."""
-    least = min((line.low for line in standings), default=0.0)
-    wide = max((line.high for line in standings), default=0.0) - least or 1.0
+def whiskers_of(lines: Sequence[Any]) -> dict[str, tuple[int, int, int, int]]:
+    """Return for each bot where its interval begins, its strength and where the interval ends, and zero: in thousandths of the width.
+
+    A line is one of a ladder's table, or a fitted `Strength`.
+    """
+    least = min((line.low for line in lines), default=0.0)
+    wide = max((line.high for line in lines), default=0.0) - least or 1.0
 
     def place_of(strength: float) -> int:
         return round(1000 * min(max((strength - least) / wide, 0.0), 1.0))
 
     return {
-        line.bot: (place_of(line.low), place_of(line.strength), place_of(line.high), place_of(0.0))
-        for line in standings
+        line.bot: (
+            place_of(line.low),
+            place_of((line.low + line.high) / 2),
+            place_of(line.high),
+            place_of(0.0),
+        )
+        for line in lines
     }
 
 

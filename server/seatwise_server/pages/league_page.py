@@ -1,16 +1,17 @@
-"""The page of a league: a verdict, the standings as they move, the crosstable, and its matches."""
+"""The page of a league: a verdict, the standings as they move, the results of each pair, and its matches."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 from urllib.parse import urlencode
 
 from cachetools import LRUCache
-from markupsafe import Markup
 from starlette.requests import Request
 
 from seatwise.v1 import league_pb2, match_pb2
@@ -18,14 +19,16 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.schedule import MOST_ATTEMPTS, BadSchedule, attempt_ids
+from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.competition.standings.scoring import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.league.naming import id_without_deal, request_id_of, so_far_of
 from seatwise_server.league.report.facts import describe_leaders
-from seatwise_server.league.report.figures import Whisker, draw_whiskers
+from seatwise_server.league.report.figures import draw_heat_map
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import describe_verdict, standings_of
+from seatwise_server.pages.ladder_page import whiskers_of
 from seatwise_server.pages.page_responses import PageCalls, render_page
 from seatwise_server.refusal import Refusal
 from seatwise_server.resource_names import match_name_for
@@ -93,6 +96,20 @@ def _names_of(league: str, match: str, voids: Collection[str]) -> tuple[str, ...
     return tuple(found)
 
 
+def rounds_of(
+    name: str, settings: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
+) -> list[list[LoggedResult]]:
+    """Return the results of a Swiss tournament by its rounds; none of another format."""
+    schedule = schedule_of(settings)
+    if not isinstance(schedule, Swiss):
+        return []
+    by_match = {result.match: result for result in results}
+    found: defaultdict[int, list[LoggedResult]] = defaultdict(list)
+    for number, match in schedule.first_attempts():
+        found[number] += [by_match[each] for each in _names_of(name, match, voids) if each in by_match]
+    return [found[number] for number in range(1, max((each for each in found if found[each]), default=0) + 1)]
+
+
 def _is_settled(match: DueMatch, counted: Collection[str], voids: Collection[str]) -> bool:
     """Whether an attempt of the match counts, or every attempt was void. Not every format looks at that itself."""
     return any(name in counted for name in match.names) or (
@@ -107,7 +124,7 @@ KEPT_LEAGUES = 16
 LEAGUE_MATCHES = 15
 SHOWN_DUE = 20
 MOST_CROSSED = 40
-"""Entrants of a crosstable. That of more is too large for a page, and nobody could read it."""
+"""Entrants of a crosstable. That of more is too large for a page, and nobody could read it: a heat map stands in its place."""
 NAMED_RIVALS = 6
 """Entrants that a line names among those that it is not told apart from."""
 _STATE_ORDER = ("played now", "to come", "result withheld")
@@ -122,6 +139,12 @@ class LeagueFigures:
     schedule: LeagueSchedule | None
     withheld: frozenset[str] = frozenset()
     """The matches whose results are withheld."""
+    is_over: bool = False
+    """Whether no match is left whose result could change the table. Of a league with too many results that is not known."""
+    likes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By bot, those from which the results do not tell it apart."""
+    rounds: Sequence[Sequence[LoggedResult]] = ()
+    """Of a Swiss tournament."""
 
 
 class LeaguePage:
@@ -131,39 +154,61 @@ class LeaguePage:
         self._calls = calls
         self._figures: LRUCache[str, tuple[tuple[int, ...], LeagueFigures]] = LRUCache(KEPT_LEAGUES)
         """By league, with the numbers of results, of withheld ones and of void matches from which they were computed."""
+        self._pages: LRUCache[str, tuple[list[bytes], bytes]] = LRUCache(KEPT_LEAGUES)
+        """By league, with all that the page shows."""
         self._turn = asyncio.Lock()
 
     async def make_page(self, _request: Request, values: list[str]) -> bytes:
-        """Return the page of one league."""
+        """Return the page of one league. It is made again when something that it shows has changed."""
         name = f"leagues/{values[0]}"
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
         table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
+        states = match_pb2.Match.STATE_VOIDED, match_pb2.Match.STATE_RUNNING, match_pb2.Match.STATE_FINISHED
+        lists = [await self._list_matches(name, state) for state in states]
+        shown = [each.SerializeToString(deterministic=True) for each in (league, table, *lists)]
+        kept = self._pages.get(name)
+        if kept is None or kept[0] != shown:
+            kept = self._pages[name] = shown, await self._render(league, table, *lists)
+        return kept[1]
+
+    async def _render(
+        self, league: league_pb2.League, table: Any, voided: Any, live: Any, newest: Any
+    ) -> bytes:
         settings = League.from_json(json.loads(league.settings))
-        voided = (await self._list_matches(name, match_pb2.Match.STATE_VOIDED)).matches
-        voids = {each.name: _blamed_bots(each) for each in voided}
-        figures = await self._work_out_figures(name, settings, voids, (table.results, table.withheld))
+        voids = {each.name: _blamed_bots(each) for each in voided.matches}
+        figures = await self._work_out_figures(league.name, settings, voids, (table.results, table.withheld))
         names = {entrant.player: entrant.name for entrant in settings.entrants}
-        is_over = is_league_over(figures, table)
-        is_last_look = is_over and settings.format != "ab-test"
-        live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
-        newest = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
+        order = [line.bot for line in table.standings]
         return render_page(
             "league.html.j2",
             league=league,
             format=settings.format.replace("-", " "),
             names=names,
-            verdict=(figures.schedule and figures.schedule.verdict)
-            or league_verdict(table, figures.fit, names, is_over=is_over),
-            podium=[line for line in table.standings if line.place <= 3] if is_over else [],
+            verdict=(figures.schedule and figures.schedule.verdict) or league_verdict(table, figures, names),
+            podium=[line for line in table.standings if line.place <= 3] if figures.is_over else [],
             results=table.results,
             withheld=table.withheld,
             update_time=table.update_time if table.HasField("update_time") else None,
             rule=_describe_rule(settings),
             standings=table.standings,
             has_byes=any(line.byes for line in table.standings),
-            indistinct=_indistinct_names(table.standings, figures.fit, names, is_last_look=is_last_look),
-            whiskers=_draw_strengths(table.standings, figures.fit, names, is_last_look=is_last_look),
-            crosstable=_crosstable_rows(name, table.standings, figures.crosstable),
+            indistinct={
+                bot: _name_some([names[like] for like in likes], len(names) - 1)
+                for bot, likes in figures.likes.items()
+            },
+            strengths={each.bot: each for each in figures.fit.strengths} if figures.fit else {},
+            whiskers=whiskers_of(figures.fit.strengths) if figures.fit else {},
+            crosstable=_crosstable_rows(league.name, order, figures.crosstable)
+            if len(order) <= MOST_CROSSED
+            else [],
+            heat_map=draw_heat_map(
+                "Ahead and behind",
+                order,
+                {pair: cell.share for pair, cell in figures.crosstable.items()},
+            )
+            if len(order) > MOST_CROSSED and figures.crosstable
+            else None,
+            rounds=round_rows(order, figures),
             schedule=schedule_rows(figures, [match.name for match in live.matches]),
             live=live.matches,
             more_live=bool(live.next_page_token),
@@ -197,7 +242,7 @@ class LeaguePage:
             if kept is None or kept[0] != stage:
                 results = await self._read_results(name)
                 shown = [_logged_result(each) for each in results if not each.withheld]
-                figures = await asyncio.to_thread(_figures_of, name, settings, shown, voids)
+                figures = await asyncio.to_thread(_figures_of, name, settings, shown, voids, counts[1])
                 withheld = frozenset(each.match for each in results if each.withheld)
                 kept = self._figures[name] = stage, replace(figures, withheld=withheld)
             return kept[1]
@@ -228,14 +273,55 @@ def _logged_result(result: league_pb2.LeagueResult) -> LoggedResult:
 
 
 def _figures_of(
-    name: str, settings: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None]
+    name: str,
+    settings: League,
+    results: Sequence[LoggedResult],
+    voids: Mapping[str, Sequence[str] | None],
+    withheld: int,
 ) -> LeagueFigures:
-    can_fit = 0 < len(results) <= MOST_FITTED
+    fit = fit_strengths(results) if 0 < len(results) <= MOST_FITTED else None
+    schedule = plan_league(name, settings, results, voids) if len(results) <= MOST_FITTED else None
+    is_over = bool(schedule and results and not schedule.due and not withheld)
+    is_last_look = is_over and settings.format != "ab-test"
     return LeagueFigures(
         build_crosstable(results),
-        fit_strengths(results) if can_fit else None,
-        plan_league(name, settings, results, voids) if len(results) <= MOST_FITTED else None,
+        fit if fit is None or is_last_look else fit.widen_for_every_look(),
+        schedule,
+        is_over=is_over,
+        likes=_find_likes(fit, is_last_look=is_last_look) if fit else {},
+        rounds=rounds_of(name, settings, results, voids),
     )
+
+
+def _find_likes(fit: StrengthFit, *, is_last_look: bool) -> dict[str, list[str]]:
+    """Return for each bot those that the results do not tell apart from it, the strongest first."""
+    found: dict[str, list[str]] = {strength.bot: [] for strength in fit.strengths}
+    for one, other in combinations(found, 2):
+        if fit.is_indistinct(one, other, at_every_look=not is_last_look):
+            found[one].append(other)
+            found[other].append(one)
+    return found
+
+
+def round_rows(order: Sequence[str], figures: LeagueFigures) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return for each entrant the ones that it met in each round of a Swiss tournament, as places in the table, and how it did."""
+    places = {bot: place for place, bot in enumerate(order, start=1)}
+    byes = set(figures.schedule.byes) if figures.schedule else set()
+    cells: dict[str, list[tuple[str, str]]] = {bot: [] for bot in order}
+    for number, results in enumerate(figures.rounds, start=1):
+        met = build_crosstable(results)
+        others: defaultdict[str, list[str]] = defaultdict(list)
+        for bot, other in met:
+            others[bot].append(other)
+        for bot in order:
+            shares = [met[bot, other].share for other in others[bot]]
+            mean = sum(shares) / len(shares) if shares else 0.5
+            told = " ".join(map(str, sorted(places[other] for other in others[bot])))
+            sign, kind = ("+", "up") if mean > 0.5 else ("-", "down") if mean < 0.5 else ("=", "")
+            cells[bot].append(
+                (f"{sign}{told}", kind) if told else ("bye" if (number, bot) in byes else "", "")
+            )
+    return list(cells.items()) if figures.rounds else []
 
 
 def schedule_rows(figures: LeagueFigures, live: Sequence[str]) -> dict[str, Any] | None:
@@ -261,18 +347,12 @@ def schedule_rows(figures: LeagueFigures, live: Sequence[str]) -> dict[str, Any]
     }
 
 
-def is_league_over(figures: LeagueFigures, table: Any) -> bool:
-    """Whether no match is left whose result could change the table. Of a league with too many results that is not known."""
-    return bool(figures.schedule and table.results and not figures.schedule.due and not table.withheld)
-
-
-def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str], *, is_over: bool) -> str:
+def league_verdict(table: Any, figures: LeagueFigures, names: Mapping[str, str]) -> str:
     """Return in one sentence what the results say, and how sure that is: at every look, until the league is over."""
     leaders = [line.bot for line in table.standings if line.place == 1] if table.results else []
-    rivals = None
-    if fit and len(leaders) == 1 and leaders[0] in {strength.bot for strength in fit.strengths}:
-        rivals = [names[bot] for bot in fit.indistinct_bots(leaders[0], at_every_look=not is_over)]
-    return describe_leaders([names[bot] for bot in leaders], rivals, is_over=is_over)
+    likes = figures.likes.get(leaders[0]) if len(leaders) == 1 else None
+    rivals = None if likes is None else [names[bot] for bot in likes]
+    return describe_leaders([names[bot] for bot in leaders], rivals, is_over=figures.is_over)
 
 
 def _describe_rule(league: League) -> str:
@@ -284,21 +364,6 @@ def _describe_rule(league: League) -> str:
     )
 
 
-def _indistinct_names(
-    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str], *, is_last_look: bool
-) -> dict[str, str]:
-    known = {strength.bot for strength in fit.strengths} if fit else set()
-    return {
-        line.bot: _name_some(
-            [names[bot] for bot in fit.indistinct_bots(line.bot, at_every_look=not is_last_look)],
-            len(names) - 1,
-        )
-        if fit and line.bot in known
-        else "-"
-        for line in standings
-    }
-
-
 def _name_some(others: Sequence[str], possible: int) -> str:
     if len(others) == possible > 1:
         return "any other"
@@ -307,25 +372,9 @@ def _name_some(others: Sequence[str], possible: int) -> str:
     return ", ".join(others) or "none"
 
 
-def _draw_strengths(
-    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str], *, is_last_look: bool
-) -> Markup | None:
-    if fit is None:
-        return None
-    shown = fit if is_last_look else fit.widen_for_every_look()
-    known = {strength.bot: strength for strength in shown.strengths}
-    rows = [
-        Whisker(names[line.bot], known[line.bot].value, known[line.bot].low, known[line.bot].high)
-        for line in standings
-        if line.bot in known
-    ]
-    return draw_whiskers("Strength with its 95 % interval", rows, "Elo above the field", 0.0)
-
-
 def _crosstable_rows(
-    league: str, standings: Sequence[Any], met: Mapping[tuple[str, str], CrosstableCell]
+    league: str, order: Sequence[str], met: Mapping[tuple[str, str], CrosstableCell]
 ) -> list[dict[str, Any]]:
-    order = [line.bot for line in standings[:MOST_CROSSED]]
     if not met:
         return []
     return [{"bot": bot, "cells": [_cell_of(league, bot, other, met) for other in order]} for bot in order]

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from seatwise.anytime_mean import anytime_quantile
+from seatwise.anytime_mean import anytime_quantile, exceeds_anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector
 from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
@@ -24,7 +24,6 @@ FIRST_LOOK_ERROR = 80.0
 """The standard error of a difference, in Elo points, at which comparisons that hold at every look begin to be sharp."""
 PROVISIONAL_HALF_WIDTH = 100.0
 """A strength is provisional while its interval extends further than this to each side, in Elo points."""
-
 HALF_WEIGHT_COMPARISONS = 5.0
 """With so many comparisons won, and as many lost, a bot has half its weight in the reference of strengths."""
 
@@ -97,12 +96,13 @@ class StrengthFit:
         `anytime_quantile`: a standard error of `FIRST_LOOK_ERROR` is an information of 1.
         """
         found = self.strength_difference(one, other)
-        if not math.isfinite(found.half_width):
+        if _holds_zero(found):  # the wider interval holds it, too
             return False
         error = found.half_width / self._half_width_errors
         if not error:
             return found.value != 0
-        return abs(found.value) > self._errors_at_every_look(error) * error
+        errors = abs(found.value) / error / self._wider
+        return exceeds_anytime_quantile(errors, (FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
 
     def widen_for_every_look(self) -> StrengthFit:
         """Return the same fit for a log that still grows: the interval of each strength holds at every look."""
@@ -120,8 +120,11 @@ class StrengthFit:
 
     def _errors_at_every_look(self, error: float) -> float:
         """Return how many standard errors of this size an interval reaches to each side, so that it holds at every look."""
-        wider = self._half_width_errors / normal_quantile((1 + CONFIDENCE) / 2)
-        return wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
+        return self._wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
+
+    @property
+    def _wider(self) -> float:
+        return self._half_width_errors / normal_quantile((1 + CONFIDENCE) / 2)
 
     def indistinct_bots(self, bot: str, *, at_every_look: bool = False) -> tuple[str, ...]:
         """Return the bots whose difference to this one has an interval that contains 0, the strongest first.
@@ -129,15 +132,13 @@ class StrengthFit:
         With `at_every_look` it is the interval of `excludes_equality`, for a log that still grows.
         """
         others = (strength.bot for strength in self.strengths if strength.bot != bot)
-        return tuple(
-            other
-            for other in others
-            if not (
-                self.excludes_equality(bot, other)
-                if at_every_look
-                else not _holds_zero(self.strength_difference(bot, other))
-            )
-        )
+        return tuple(other for other in others if self.is_indistinct(bot, other, at_every_look=at_every_look))
+
+    def is_indistinct(self, one: str, other: str, *, at_every_look: bool = False) -> bool:
+        """Return whether the difference of the two bots has an interval that contains 0. See `indistinct_bots`."""
+        if at_every_look:
+            return not self.excludes_equality(one, other)
+        return _holds_zero(self.strength_difference(one, other))
 
 
 def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:

@@ -119,9 +119,14 @@ class Swiss:
 
     def match_ids(self) -> Iterator[str]:
         """Yield the ids of all matches that there can be, with every attempt. They depend on no draw."""
+        for _, match in self.first_attempts():
+            yield from attempt_ids(match)
+
+    def first_attempts(self) -> Iterator[tuple[int, str]]:
+        """Yield the round and the id of the first attempt of all matches."""
         for number in range(1, self.rounds + 1):
             for match in self._match_ids(number):
-                yield from attempt_ids(match)
+                yield number, match
 
     def matches_of(self, draw: RoundDraw) -> tuple[ScheduledMatch, ...]:
         """Return the matches of a round."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -104,24 +103,17 @@ class CrosstableCell:
 
 def build_crosstable(results: Iterable[LoggedResult]) -> dict[tuple[str, str], CrosstableCell]:
     """Return the cells by (bot, other). Pairs that never met have none, and a bot that sits twice is not its own opponent."""
-    counts: Counter[tuple[str, str, str]] = Counter()
+    counts: dict[tuple[str, str], list[int]] = {}
     for result in results:
-        points = counted_points(result)
-        for here, there in permutations(range(len(result.bots)), 2):
-            bot, other = result.bots[here], result.bots[there]
+        seats = list(zip(result.bots, result.ranks, counted_points(result), strict=True))
+        for (bot, rank, points), (other, other_rank, other_points) in permutations(seats, 2):
             if bot != other:
-                counts[bot, other, "matches"] += 1
-                counts[bot, other, "ahead"] += result.ranks[here] < result.ranks[there]
-                counts[bot, other, "level"] += result.ranks[here] == result.ranks[there]
-                counts[bot, other, "points"] += points[here] - points[there]
-    return {(bot, other): _build_cell(counts, bot, other) for bot, other, what in counts if what == "matches"}
-
-
-def _build_cell(counts: Counter[tuple[str, str, str]], bot: str, other: str) -> CrosstableCell:
-    matches = counts[bot, other, "matches"]
-    return CrosstableCell(
-        matches,
-        counts[bot, other, "ahead"],
-        counts[bot, other, "level"],
-        counts[bot, other, "points"] / matches,
-    )
+                cell = counts.setdefault((bot, other), [0, 0, 0, 0])
+                cell[0] += 1
+                cell[1] += rank < other_rank
+                cell[2] += rank == other_rank
+                cell[3] += points - other_points
+    return {
+        pair: CrosstableCell(matches, ahead, level, points / matches)
+        for pair, (matches, ahead, level, points) in counts.items()
+    }

@@ -208,7 +208,7 @@ NO_RESULT = "No result counts yet."
 
 
 MOST_NAMED = 6
-"""The most rivals that a verdict names."""
+"""The most leaders, or rivals, that a verdict names."""
 
 
 def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is_over: bool) -> str:
@@ -225,12 +225,15 @@ def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is
     if not leaders:
         return NO_RESULT
     if len(leaders) > 1:
-        return f"{join_names(leaders)} share the first rank."
+        return f"{_join_some(leaders)} share the first rank."
     verb = "wins" if is_over else "leads"
     if rivals is None:
         return f"{leaders[0]} {verb}."
     if not rivals:
         return f"{leaders[0]} {verb}, and the results tell it apart from every other entrant."
-    more = f"{len(rivals) - MOST_NAMED} more" if len(rivals) > MOST_NAMED else ""
-    named = join_names([*rivals[:MOST_NAMED], more] if more else rivals)
-    return f"{leaders[0]} {verb}, but the results do not tell it apart from {named}."
+    return f"{leaders[0]} {verb}, but the results do not tell it apart from {_join_some(rivals)}."
+
+
+def _join_some(names: Sequence[str]) -> str:
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return join_names([*names[:MOST_NAMED], *more])

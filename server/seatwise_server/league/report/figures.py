@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import struct
+import zlib
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -262,6 +265,42 @@ def highest_column(values: Sequence[Sequence[int]], low: int, high: int) -> int:
     step = max(1, -(-(high - low + 1) // MOST_BARS))
     tops = (max(Counter((value - low) // step for value in each).values(), default=0) for each in values)
     return max(tops, default=1) or 1
+
+
+# A heat map: a picture of one point for each pair, because ten thousand elements would make a large page.
+
+HEAT_COLOURS = "000000", "b4471f", "d9976f", "8a8f93", "6fb3bb", "1f8492"
+"""Of a pair that has not met, which is transparent, and from always behind to always ahead."""
+
+
+def draw_heat_map(title: str, order: Sequence[str], shares: Mapping[tuple[str, str], float]) -> Shape:
+    """Draw the share of matches in which the row's entrant was ahead of the column's, for all pairs that have met."""
+    places, size = {name: place for place, name in enumerate(order)}, len(order)
+    rows = [bytearray(size + 1) for _ in order]  # each begins with a zero: the row is not filtered
+    for (one, other), share in shares.items():
+        if one in places and other in places:
+            rows[places[one]][places[other] + 1] = 1 + min(4, int(5 * share))
+    ticks = [place for place in Scale(1, size, 0, 1).ticks(6) if place >= 1]
+    room, each = 40.0, 540 / size
+    source = f"data:image/png;base64,{b64encode(_write_png(size, b''.join(rows))).decode()}"
+    return draw_picture(600, 600, title, (
+        make_element("image", href=source, x=room, y=room, width=540, height=540, class_="heat"),
+        *(draw_text(room + (tick - 0.5) * each, room - 8, format_tick(tick), "tick", "middle") for tick in ticks),
+        *(draw_text(room - 8, room + (tick - 0.5) * each + 4, format_tick(tick), "tick", "end") for tick in ticks),
+    ))  # fmt: skip
+
+
+def _write_png(size: int, rows: bytes) -> bytes:
+    """Return a square picture of the palette of `HEAT_COLOURS`, of which the first colour is transparent."""
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 3, 0, 0, 0)), (b"PLTE", bytes.fromhex("".join(HEAT_COLOURS))),
+        (b"tRNS", b"\0"), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""),
+    )  # fmt: skip
+    chunks = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
 def _draw_column_labels(low: int, high: int, step: int, each: float, foot: float) -> list[Shape]:
