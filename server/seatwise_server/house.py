@@ -1,7 +1,7 @@
 """The house bots: they take free seats, and play over the same API as all other bots.
 
 They run in processes of their own, so that their computing takes no time from the referee. Those that search share one,
-with a limit on its share of the machine.
+with a limit on its share of the machine. Those of games from outside share another one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import structlog
 from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise.kits import KITS
 from seatwise.kits.game_kit import SEARCH_PACKAGE, is_search_installed
+from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
 from seatwise_server.store.owners import OWNERS_PREFIX
@@ -166,10 +167,10 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
 
 
 async def _keep_all_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:
-    """Run those that search in one process, and the others in another one."""
+    """Run those that search in one process, those of games from outside in one, and the others in a third one."""
     async with asyncio.TaskGroup() as group:
-        for searches in (False, True):
-            bots = [each for each in house if (each.sample in SEARCHING) == searches]
+        for kind in ((False, False), (True, False), (False, True)):
+            bots = [each for each in house if (each.sample in SEARCHING, is_hosted_game(each.game)) == kind]
             if bots:
                 group.create_task(_keep_running(store, link, bots))
 
@@ -206,7 +207,8 @@ async def _prepare_players(store: Store, house: Sequence[HouseBot]) -> list[dict
 
 
 async def _run_process(link: HouseLink, players: list[dict[str, Any]]) -> int:
-    process = await ChildProcess.start("seatwise_server.house_process")
+    runs_others = is_hosted_game(players[0]["game"])
+    process = await ChildProcess.start("seatwise_server.house_process", runs_others=runs_others)
     try:
         share = SEARCH_SHARE if players[0]["sample"] in SEARCHING else None
         process.send_line({"link": asdict(link), "players": players, "search_share": share})

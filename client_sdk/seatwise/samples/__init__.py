@@ -32,4 +32,5 @@ def sample(name: str, game: str = DEFAULT_GAME) -> type[Bot]:
         'Greedy'
     """
     module, _, cls = find_server_kit(game).samples[name].partition(":")
-    return cast("type[Bot]", getattr(import_module(module), cls))
+    found = getattr(import_module(module), cls)
+    return cast("type[Bot]", found if isinstance(found, type) else found(game, name))

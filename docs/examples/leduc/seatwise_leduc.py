@@ -6,7 +6,7 @@ card is laid open, and a second round follows. A pair with the open card wins, e
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from seatwise.hosting import Chance, HostedGame
 
@@ -26,6 +26,11 @@ class LeducState(NamedTuple):
     folded: int | None = None
 
 
+def call_or_raise(view: Any, moves: list[Any], chance: Chance) -> Any:
+    """Raise with a king or a pair, else call."""
+    return moves[-1] if view["hand"] in ("K", view["board"]) else "call"
+
+
 class Leduc(HostedGame[LeducState]):
     """The rules of Leduc hold'em."""
 
@@ -34,6 +39,11 @@ class Leduc(HostedGame[LeducState]):
     rules_version = "1"
     table_sizes = range(2, 3)
     free_ms = 1000
+    house_bots: ClassVar = {"bold": call_or_raise}
+    rules = """The deck has two jacks, two queens and two kings. Each seat antes one chip and gets one card.
+
+After a round of betting one card is laid open, and a second round follows. A raise adds 2 chips in the first round and 4 in the second,
+at most twice. A pair with the open card wins, else the higher card."""
 
     def start_match(self, seats: int, options: Any, chance: Chance) -> LeducState:
         """Deal one card to each seat."""

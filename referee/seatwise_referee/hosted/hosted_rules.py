@@ -61,7 +61,7 @@ LONGEST_RULES: Final = 20_000
 HOUSE_LEVEL: Final = re.compile(r"[a-z][a-z0-9-]{0,19}")
 """The form of the name of a level of house bots."""
 
-_MARKUP: Final = re.compile(r"<[a-zA-Z/!?]|!\[|\]\(\s*(?:javascript|data|vbscript):", re.IGNORECASE)
+_MARKUP: Final = re.compile(r"<[a-zA-Z/!?][^<>]*>|!\[|\]\(\s*(?:javascript|data|vbscript):", re.IGNORECASE)
 """HTML, pictures and scripts in Markdown."""
 
 UNREADABLE_MOVE: Final = "the game cannot read this move"
@@ -133,6 +133,10 @@ class HostedRules:
         self.rules_version: str = f"{package}/{version}" if package else version
         self.table_sizes: range = game.table_sizes
         self.paces: Mapping[str, int] = {MOVE_PACE: game.free_ms}
+        self.rules_text: str = game.rules
+        """The rules for people, in Markdown; empty if there are none."""
+        self.house_levels: tuple[str, ...] = tuple(game.house_bots)
+        """The levels of house bots, the weakest first."""
         self._options: Mapping[str, HostedOption] = dict(game.options)
 
     @property

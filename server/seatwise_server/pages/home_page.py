@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
+from markdown_it import MarkdownIt
 from markupsafe import Markup
 from starlette.requests import Request
 
@@ -13,6 +15,7 @@ from seatwise.kits import KITS
 from seatwise.kits.frames import count_totals
 from seatwise.rules import read_rules
 from seatwise.v1 import ladder_pb2, match_pb2
+from seatwise_referee.hosted.hosted_rules import HostedRules
 from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.pages.match_page import LiveFrames, viewer_match
 from seatwise_server.pages.page_responses import PageCalls, address_of, is_private_connection, render_page
@@ -52,7 +55,7 @@ class HomePage:
             featured=featured,
             viewer_match=viewer_match(featured) if featured else "",
             scores=await self._read_scores(live.matches),
-            games=[name for name in KITS if read_rules(name)],
+            games=[name for name in KITS if render_rules(name)],
             guest_games=self._guest_games,
             live=live.matches,
             more_live=bool(live.next_page_token),
@@ -108,10 +111,27 @@ def _lead_of(match: match_pb2.Match) -> int:
 # The page with the rules of a game.
 
 
+@cache
+def render_rules(game: str) -> str:
+    """Return the rules of a game as HTML; "" where none are written here. Those of a game from outside are Markdown without HTML."""
+    kit = KITS.get(game)
+    if kit is None or not isinstance(kit.game, HostedRules):
+        return read_rules(game) if kit else ""
+    text = kit.game.rules_text.strip()
+    if not text:
+        return ""
+    markdown = MarkdownIt("js-default").disable("image")
+    tokens = markdown.parse(text if text.startswith("# ") else f"# The rules of {kit.title}\n\n{text}")
+    for token in tokens:
+        token.attrs.pop("style", None)  # of the cells of a table, which the policy of the page blocks
+    rendered: str = markdown.renderer.render(tokens, markdown.options, {})
+    return rendered
+
+
 async def make_rules_page(_request: Request, values: list[str]) -> bytes:
     """Return the page of one game. Raises `Refusal` for a game of which no rules are written here."""
     game = values[0]
-    rules = read_rules(game) if game in KITS else ""
+    rules = render_rules(game)
     if not rules:
         raise Refusal("NOT_FOUND", f"the rules of {game[:80]!r} are not written here")
     return render_page("rules.html.j2", game=f"games/{game}", rules=Markup(rules))

@@ -13,7 +13,7 @@ from cachetools import LRUCache, TTLCache
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise.kits import find_kit
+from seatwise.kits import KITS, find_kit
 from seatwise.kits.codecs import CODECS
 from seatwise.kits.frames import count_totals
 from seatwise.replay import Frame, MatchReplay, OpenedHands, SeatTimes, build_replay
@@ -329,6 +329,7 @@ class MatchPage:
             rounds=match.result.rounds,
             chain=kept.replay.chain if kept else match.result.chain.hex(),
             is_hosted=is_hosted,
+            has_rules=_has_rules(match.game),
             is_live=is_live,
             position=await self._find_position(match) if is_live else kept.position if kept else "",
             address=address_of(request),
@@ -383,6 +384,12 @@ def _read_replay(written: str, position: str) -> KeptReplay:
 def _make_replay(record: str) -> KeptReplay:
     replay = build_replay(json.loads(record))
     return KeptReplay(replay, json.dumps(replay.to_json(), separators=(",", ":")).encode())
+
+
+def _has_rules(game: str) -> bool:
+    """Return whether the page of the rules of a game from outside exists."""
+    kit = KITS.get(last_part(game))
+    return bool(kit and getattr(kit.game, "rules_text", ""))
 
 
 def viewer_match(match: match_pb2.Match) -> str:

@@ -19,7 +19,7 @@ from seatwise.hosting import GameFault, HostedGame, HostedKit, HostedOption
 from seatwise.kits.hosted.kit import complete_kit
 from seatwise_referee.hosted.hosted_rules import HostedRules, guard_call
 
-_PLAIN_FACTS: Final = ("name", "title", "rules_version", "free_ms", "most_moves")
+_PLAIN_FACTS: Final = ("name", "title", "rules_version", "free_ms", "most_moves", "rules")
 """The facts that are plain values."""
 
 
@@ -68,6 +68,7 @@ def facts_of(game: HostedGame[Any], samples: Mapping[str, str]) -> GameFacts:
             "seats": [game.table_sizes[0], game.table_sizes[-1]],
             "options": {name: _option_to_json(option) for name, option in game.options.items()},
             "samples": dict(samples),
+            "levels": list(game.house_bots),
         }
     )
 
@@ -93,9 +94,15 @@ class DescribedGame(HostedGame[Any]):
             for name in _PLAIN_FACTS:
                 setattr(self, name, values[name])
             self.table_sizes = range(values["seats"][0], values["seats"][1] + 1)  # type: ignore[misc]
+            self.house_bots = dict.fromkeys(values["levels"], _refuse_to_play)  # type: ignore[misc]
             self.options = {name: _option_from_json(each) for name, each in values["options"].items()}  # type: ignore[misc]
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:
             raise GameFault(f"its facts cannot be read: {wrong!r:.200}") from None
+
+
+def _refuse_to_play(*_: Any) -> None:
+    """Stand for a house bot: those who want its moves load the game."""
+    raise GameFault("the code of the game is not loaded")
 
 
 MOST_GAMES: Final = 1000

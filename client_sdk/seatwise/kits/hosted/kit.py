@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seatwise.errors import BadAnswerError
 from seatwise.hosting import GameFault, HostedGame, HostedKit
-from seatwise.kits.game_kit import CasualQueue, GameKit, TurnMethod, shorten
-from seatwise_referee.game import Game
+from seatwise.kits.game_kit import CasualQueue, GameKit, HouseSeat, TurnMethod, shorten
 from seatwise_referee.hosted.hosted_rules import MOVE_PACE, HostedRules, guard_call
 from seatwise_referee.hosted.payload import LONGEST_MOVE, HostedMove, HostedView, encode_payload
 
 RANDOM_SAMPLE: Final = {"random": "seatwise.kits.hosted.samples:RandomMove"}
 """The sample that every game from outside has."""
+
+LEVEL_SAMPLE: Final = "seatwise.kits.hosted.samples:make_house_level"
+"""The sample for each level of house bots."""
 
 SHORT_VIEW: Final = 200
 """The most characters of a view in a line of text."""
@@ -64,13 +66,15 @@ def complete_kit(found: object) -> HostedKit:
     return found
 
 
-def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str, str]) -> GameKit:
+def make_hosted_kit(rules: HostedRules, title: str, samples: Mapping[str, str]) -> GameKit:
     """Return the kit of a game from outside."""
+    levels = rules.house_levels
     return GameKit(
         game=rules,
         title=title,
         methods={MOVE_PACE: TurnMethod("decide", read_json_move)},
-        samples={**RANDOM_SAMPLE, **samples},
+        samples={**RANDOM_SAMPLE, **dict.fromkeys(levels, LEVEL_SAMPLE), **samples},
+        other_house_bots=tuple(_house_seats(rules.name, levels, rules.table_sizes[-1] - 1)),
         queues=(CasualQueue(f"casual-{rules.name}", rules.table_sizes[0]),),
         codec_module="seatwise.kits.hosted.codec",
         describe_view=describe_json_view,
@@ -79,6 +83,13 @@ def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str
         is_hosted=True,
         frames_module="seatwise.kits.hosted.frames",
     )
+
+
+def _house_seats(game: str, levels: Sequence[str], needed: int) -> Iterator[HouseSeat]:
+    """Yield as many house bots of each level as a match can lack: house-hearts-easy, house-hearts-easy-2 and so on."""
+    for level in levels:
+        for number in range(1, needed + 1):
+            yield HouseSeat(f"house-{game}-{level}{f'-{number}' if number > 1 else ''}", level)
 
 
 class UninstalledGame(HostedGame[Any]):
