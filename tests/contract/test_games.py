@@ -10,27 +10,40 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from doubles.hosted_games import Goofspiel
 from hypothesis import given
 from matches.random_matches import (
     LEGAL,
     LISTED,
     OPTIONS,
+    TABLES,
+    TESTED,
     Chances,
     answer,
     bounded,
     dealt,
-    every_game,
-    every_table,
     match,
     some,
     timed_out,
     viewers,
 )
+from matches.random_matches import (
+    every_table as every_own_table,
+)
 
 from seatwise_referee.game import BadOptions, IllegalMove, ListsLegalMoves, Seat
+from seatwise_referee.hosted.hosted_rules import HostedRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+GOOFSPIEL = HostedRules(Goofspiel())
+"""A game from outside in which seats choose at once, in secret. Its moves are JSON, and its deals are not told in clear."""
+
+every_game = pytest.mark.parametrize("game", [*TESTED.values(), GOOFSPIEL], ids=[*TESTED, GOOFSPIEL.name])
+every_table = pytest.mark.parametrize(
+    ("game", "seats"), [*TABLES, (GOOFSPIEL, 2)], ids=lambda value: str(getattr(value, "name", value))
+)
 
 # --- The course of a match ------------------------------------------------------------------------------
 
@@ -206,7 +219,7 @@ def test_moves_come_back_from_json_as_they_were(game: Any, seats: int, chance: R
             assert game.move_from_json(json.loads(written)) == move
 
 
-@every_table
+@every_own_table
 @given(chance=Chances)
 @bounded(3)
 def test_json_that_says_more_or_less_than_a_move_is_refused(game: Any, seats: int, chance: Random) -> None:
@@ -271,7 +284,7 @@ def test_default_moves_are_the_same_every_time_and_legal(game: Any, seats: int, 
 # --- Deals and options ----------------------------------------------------------------------------------
 
 
-@every_table
+@every_own_table
 @given(chance=Chances)
 @bounded(5)
 def test_deals_tell_in_clear_what_is_dealt(game: Any, seats: int, chance: Random) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doubles.hosted_games import Bids, Highest, load_leduc, use_game
+from doubles.hosted_games import Bids, Goofspiel, Highest, load_leduc, use_game
 
 import seatwise
 from seatwise.hosting import Chance, HostedGame
@@ -91,11 +91,12 @@ def test_other_hidden_cards_change_no_byte(
     assert (len(told) > 1) == (game is LeaksByDrawing)  # which shows that a leak is noticed here
 
 
+@pytest.mark.parametrize("game", [Bids, Goofspiel])
 def test_a_choice_among_several_changes_no_byte_before_all_have_chosen(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, game: Any
 ) -> None:
-    use_game(monkeypatch, Bids)
-    setup, entries = play_one("bids", tmp_path)
+    use_game(monkeypatch, game)
+    setup, entries = play_one(game.name, tmp_path)
     assert told_bytes(setup, beginning_of(entries, 1)) == told_bytes(setup, beginning_of(entries, 0))
     assert told_bytes(setup, beginning_of(entries, 2)) != told_bytes(setup, beginning_of(entries, 1))
 
@@ -136,7 +137,7 @@ class Open(Highest):
 @pytest.mark.parametrize(
     ("game", "passes"),
     [
-        (Leduc, True), (Highest, True), (Bids, True), (Open, True),
+        (Leduc, True), (Highest, True), (Bids, True), (Goofspiel, True), (Open, True),
         (LeaksToSpectators, False), (ShowsWhatAllMayNot, False), (LeaksByDrawing, False), (Unchecked, False),
     ],
 )  # fmt: skip

@@ -156,6 +156,38 @@ class Bids(Highest):
         return Pile(hands, (*state.played, *(moves[seat] for seat in range(len(hands)))))
 
 
+class Goofspiel(HostedGame[Any]):
+    """Both seats bid a card for each prize at the same time, in secret. The higher bid wins the prize; equal bids lose it."""
+
+    name = "goofspiel"
+    cards = 5
+
+    def start_match(self, seats: int, options: Any, chance: Chance) -> Any:
+        return tuple(chance.shuffle_items(range(1, self.cards + 1))), ()
+
+    def find_turn(self, state: Any) -> Any:
+        return [0, 1] if len(state[1]) < self.cards else None
+
+    def list_choices(self, state: Any, seat: int) -> list[Any]:
+        bids = [bid[seat] for bid in state[1]]
+        return [{"bid": card} for card in range(1, self.cards + 1) if card not in bids]
+
+    def play_choices(self, state: Any, moves: Any, chance: Chance) -> Any:
+        return state[0], (*state[1], (moves[0]["bid"], moves[1]["bid"]))
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        prizes, bids = state
+        return {"prizes": list(prizes[: len(bids) + 1]), "bids": [list(bid) for bid in bids]}
+
+    def count_points(self, state: Any) -> list[int]:
+        won = [(prize, bid) for prize, bid in zip(*state, strict=True) if bid[0] != bid[1]]
+        return [sum(prize for prize, bid in won if bid[seat] == max(bid)) for seat in (0, 1)]
+
+    def resample_state(self, state: Any, seat: int | None, chance: Chance) -> Any:
+        seen = len(state[1]) + 1
+        return (*state[0][:seen], *chance.shuffle_items(sorted(state[0][seen:]))), state[1]
+
+
 class Guesses(Highest):
     """Each seat names any whole number up to a billion; a guess of its lowest card is worth that card."""
 
