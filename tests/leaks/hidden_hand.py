@@ -1,6 +1,6 @@
 """Whether the time of anything that a bot of UGO! is told depends on the hidden hand of its opponent, in real time on a real server.
 
-python tests/bench/hidden_hand.py [--seconds 1500] [--plant-us 300]
+python tests/leaks/hidden_hand.py [--seconds 1500] [--plant-us 300]
 
 Bots of two seats answer at a fixed time after the last move of their match, whatever they hold. So what depends on a hand is the
 server's. Three delays are compared with the number of colours in the opponent's hand, at the same trick and after the same sequence of
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import grpc
 import numpy as np

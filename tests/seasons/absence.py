@@ -1,6 +1,6 @@
 """How many places a bot gains by absence: seasons with the product's schedules and its rules of a table, honest and with somebody away.
 
-    PYTHONPATH=tests .venv/bin/python tests/bench/absence.py [SEASONS] [FORMAT ...] [SEATS ...]
+    PYTHONPATH=tests .venv/bin/python tests/seasons/absence.py [SEASONS] [FORMAT ...] [SEATS ...]
 
 For each format and number of seats somebody misses matches on purpose, twice each, by one of these plans. The bot in question is the
 fourth-best of eight:
@@ -34,8 +34,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from seasons.one_season import league_of
 
+from seasons.one_season import league_of
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.competition.standings.played_season import LINK_WEIGHT
