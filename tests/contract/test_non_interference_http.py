@@ -32,6 +32,8 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestTicket
 from seatwise_server.store import Credential, MatchMeta, Store
+from seatwise_server.store.matches import MatchFilter, StoredMatchPage
+from seatwise_server.store.results import CompetitionMeta
 
 PATHS = (
     ("GET", "/v1/matches/test", ""),
@@ -53,6 +55,8 @@ PATHS = (
     ("GET", "/matches/test/frames", ""),
     ("GET", "/matches/test/live/steps", ""),
     ("GET", "/v1/matches/test:watch?all_positions=true", "accept: application/x-ndjson"),
+    ("GET", "/", ""),
+    ("GET", "/show?ladder=test", ""),
 )
 LOOKS_BEFORE_THE_END = 3
 
@@ -77,9 +81,22 @@ class Matches:
     async def get_record(self, _name: str) -> bytes | None:
         return None
 
+    async def list_page(self, _size: int, _token: str, wanted: MatchFilter) -> StoredMatchPage:
+        """The match, in lists of those that are played."""
+        meta = await self.get_meta("matches/test") if wanted.state == "RUNNING" else None
+        return StoredMatchPage([meta] if meta else [], "")
+
 
 async def some_entries(*_: Any) -> list[bytes]:
     return [b"one", b"another"]
+
+
+async def nothing(*_: Any, **__: Any) -> Any:
+    return ()
+
+
+async def find_ladder(name: str) -> CompetitionMeta:
+    return CompetitionMeta(name, b"", 1)
 
 
 async def open_ticket(text: str) -> str:
@@ -92,6 +109,10 @@ def store_of(matches: Matches) -> Store:
     object.__setattr__(store, "matches", matches)
     object.__setattr__(store, "journal", SimpleNamespace(wait_for_entries=some_entries))
     object.__setattr__(store, "access_tokens", SimpleNamespace(open_ticket=open_ticket))
+    ladders = SimpleNamespace(find=find_ladder, list_names=nothing, read_table=nothing)
+    for name in ("leagues", "bots", "results"):
+        object.__setattr__(store, name, SimpleNamespace(list_names=nothing, kinds_of=nothing))
+    object.__setattr__(store, "ladders", ladders)
     return store
 
 
@@ -154,11 +175,13 @@ async def test_a_spectator_over_http_is_sent_the_same_bytes_whatever_is_hidden(g
         assert one == other
         statuses = [raw.split()[1] for raw in one[0]]
         assert statuses == [b"200"] * 7 + [
-            b"400", b"400", b"404", b"401", b"200", b"200", b"403", b"200", b"200", b"400", b"200", b"200"
+            b"400", b"400", b"404", b"401", b"200", b"200", b"403", b"200", b"200", b"400", *[b"200"] * 4
         ]  # fmt: skip
         views = [raw for raw in one[0] if b'"ugo":' in raw or b'"ubongo":' in raw]
         assert len(views) == 3
-        assert all(b'"frames":[{' in raw for raw in (one[0][-4], one[0][-2]))
+        assert all(b'"frames":[{' in raw for raw in (one[0][-6], one[0][-4]))
+        assert b'class="meter"' in one[0][-2]
+        assert all(b'data-live="/matches/test/live"' in raw for raw in one[0][-2:])
 
 
 def leak_by_a_header(patch: pytest.MonkeyPatch, secret: list[int]) -> None:

@@ -16,6 +16,7 @@ from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import LiveFrames, MatchPage
 from seatwise_server.pages.operator_pages import CHECKS, OPERATORS, LadderChecks, OperatorPages
 from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
+from seatwise_server.pages.show_page import ShowPage
 from seatwise_server.pages.static_files import (
     DOWNLOADS,
     Downloads,
@@ -58,6 +59,7 @@ def add_pages(
         "/leagues/{league}": leagues.make_page,
         "/leagues/{league}/matches": leagues.make_matches_page,
         "/rules/{game}": make_rules_page,
+        "/show": ShowPage(calls).make_page,
         "/bots/{bot}/versions/{version}": BotPageContent(calls).make_page,
     }
     for path, make_page in pages.items():

@@ -54,6 +54,7 @@ from seatwise_server.pages.league_page import (
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
 from seatwise_server.pages.page_responses import PageCalls, order_of
+from seatwise_server.pages.show_page import SHOWN_STANDINGS, ShowPage, choose_next
 from seatwise_server.pages.static_files import Downloads, static_contents
 from seatwise_server.refusal import Refusal
 from seatwise_server.resource_names import match_name_for
@@ -503,3 +504,43 @@ async def test_the_home_page_of_a_busy_server_is_small() -> None:
         )
         < LARGEST_PAGE
     )
+
+
+# --- The big screen ----------------------------------------------------------------------------------------
+
+
+def asking(query: str) -> Request:
+    request = a_request()
+    request.scope["query_string"] = query.encode()
+    return request
+
+
+async def test_the_big_screen_has_the_standings_and_the_match_that_comes_next() -> None:
+    calls = ladder_calls()
+    calls.answers |= league_calls(4, 5).answers
+    del calls.answers["ListStandings"].standings[SHOWN_STANDINGS:]
+    ended = finished_matches(3).matches
+    calls.answers["ListMatches"] = lambda fields: match_service_pb2.ListMatchesResponse(
+        matches=[] if fields["state"] == match_pb2.Match.STATE_RUNNING else ended
+    )
+    first = await ShowPage(calls).make_page(asking("ladder=main"), [])
+    assert packed_with_files(first) < LARGEST_PAGE
+    assert first.count(b'<span class="who">') == SHOWN_STANDINGS
+    follows = f"/show?ladder=main&amp;after=matches%2F{ended[0].name[8:]}"
+    assert f'data-next="{follows}" data-frames="/{ended[0].name}/frames"' in first.decode()
+    assert f'<noscript><meta http-equiv="refresh" content="20; url={follows}"></noscript>' in first.decode()
+    page = await ShowPage(calls).make_page(asking(f"league=spring&after={ended[0].name}"), [])
+    assert f'data-frames="/{ended[1].name}/frames"' in page.decode()
+    ended.clear()
+    assert b'<body class="show between">' in await ShowPage(calls).make_page(asking("league=spring"), [])
+    with pytest.raises(Refusal, match="name a ladder or a league"):
+        await ShowPage(calls).make_page(asking("ladder=a&league=b"), [])
+
+
+async def test_the_next_match_of_the_big_screen_is_live_or_else_the_next_of_the_list() -> None:
+    ended = finished_matches(3).matches
+    one, other = (match_pb2.Match(name=f"matches/{name}", game="games/ugo") for name in ("one", "other"))
+    cases = [([], "", ended[0]), ([], ended[0].name, ended[1]), ([], ended[2].name, ended[0])]
+    cases += [([one, other], "matches/one", other), ([one], "matches/one", one)]
+    assert [choose_next(live, ended, after) for live, after, _ in cases] == [match for *_, match in cases]
+    assert choose_next([], [], "") is None

@@ -76,7 +76,7 @@ async def urls(module_http_house: House) -> list[str]:
         await table.play_out()
         bot = chair.wire.bot
     pages = ["/", "/matches", f"/{table.name}", f"/{bot}", "/operators", "/rules/ugo", "/rules/ubongo"]
-    return [*pages, "/ladders/looked", "/leagues/looked", "/matches/none"]
+    return [*pages, "/ladders/looked", "/leagues/looked", "/matches/none", "/show?ladder=looked"]
 
 
 @pytest.mark.skipif(AXE is None, reason=WITHOUT_AXE)

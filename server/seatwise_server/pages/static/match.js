@@ -7,14 +7,26 @@ const TRIES = 3;
 // A featured match is played from so many steps before its decisive moment; when it is over, the page rests, and shows the next one.
 const STEPS_BEFORE = 20;
 const REST_MS = 8_000;
+const STANDINGS_MS = 12_000;
 const element = document.querySelector("#viewer");
 const told = document.querySelector("#link-state");
+const { next } = element.dataset;
+
+// The page again; on the big screen the standings, and then the next match.
+function goOn(ms) {
+  setTimeout(() => {
+    if (!next) return location.reload();
+    document.body.classList.add("between");
+    setTimeout(() => location.assign(next), STANDINGS_MS);
+  }, ms);
+}
 
 // The result stands beside the board, where there is room.
 function mountBeside(replay) {
   const isFeatured = "plays" in element.dataset, made = mount(element, replay, { isFeatured });
   if (!isFeatured) made.side.prepend(document.querySelector("#state"));
-  else if (replay.chain && !matchMedia("(prefers-reduced-motion: reduce)").matches) made.playFrom((replay.decisive_step ?? 0) - STEPS_BEFORE, () => setTimeout(() => location.reload(), REST_MS));
+  else if (replay.chain && !matchMedia("(prefers-reduced-motion: reduce)").matches) made.playFrom((replay.decisive_step ?? 0) - STEPS_BEFORE, () => goOn(REST_MS));
+  else if (replay.chain && next) goOn(3 * REST_MS);
   return made;
 }
 
@@ -80,13 +92,17 @@ function watchMatch() {
   source.addEventListener("refused", (event) => {
     source.close();
     told.textContent = JSON.parse(event.data).error.message;
+    if (next) goOn(REST_MS);
   });
   source.addEventListener("end", () => {
     source.close();
     told.textContent = "The match is over. The page loads its replay.";
-    setTimeout(() => location.reload(), 1500);
+    goOn(1500);
   });
 }
 
-if (element.dataset.frames) showReplay().catch(() => (told.textContent = "The steps cannot be loaded now. Load the page again."));
+if (element.dataset.frames) showReplay().catch(() => {
+  told.textContent = "The steps cannot be loaded now. Load the page again.";
+  if (next) goOn(REST_MS);
+});
 else watchMatch();

@@ -1,0 +1,90 @@
+"""The big screen of a ladder or league: one match after the other fills the screen, with the standings between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+
+from seatwise.v1 import match_pb2
+from seatwise_server.game_choice import is_hosted_game
+from seatwise_server.league.settings import League
+from seatwise_server.pages.home_page import is_shown_live
+from seatwise_server.pages.match_page import viewer_match
+from seatwise_server.pages.page_responses import PageCalls, bot_label, render_page
+from seatwise_server.refusal import Refusal
+
+SHOWN_STANDINGS = 8
+SHOWN_MATCHES = 12
+"""Finished matches that are shown in turn while none is played."""
+
+
+class ShowPage:
+    """Answers /show?ladder=... and /show?league=..."""
+
+    def __init__(self, calls: PageCalls) -> None:
+        self._calls = calls
+
+    async def make_page(self, request: Request, _values: list[str]) -> bytes:
+        """Return the page with the match that follows the one which the query names as `after`."""
+        ladder, league, after = (request.query_params.get(key, "") for key in ("ladder", "league", "after"))
+        if bool(ladder) == bool(league):
+            raise Refusal("NOT_FOUND", "name a ladder or a league: /show?ladder=main")
+        name = f"ladders/{ladder}" if ladder else f"leagues/{league}"
+        lines = await (self._read_ladder(name) if ladder else self._read_league(name))
+        live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
+        finished = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
+        match = choose_next(live, finished, after)
+        told = {"ladder": ladder} if ladder else {"league": league}
+        return render_page(
+            "show.html.j2",
+            name=name,
+            lines=lines,
+            match=match,
+            viewer_match=viewer_match(match) if match else "",
+            next=f"/show?{urlencode(told | ({'after': match.name} if match else {}))}",
+        )
+
+    async def _list_matches(self, competition: str, state: int) -> Sequence[match_pb2.Match]:
+        matches: Sequence[match_pb2.Match] = (
+            await self._calls.call(
+                "MatchService/ListMatches", competition=competition, state=state, page_size=SHOWN_MATCHES
+            )
+        ).matches
+        return matches
+
+    async def _read_ladder(self, name: str) -> list[dict[str, Any]]:
+        table = await self._calls.call("LadderService/ListStandings", ladder=name, page_size=SHOWN_STANDINGS)
+        return [
+            {
+                "place": line.place,
+                "bot": line.bot,
+                "name": bot_label(line.bot),
+                "told": f"{line.strength:+.0f}",
+            }
+            for line in table.standings
+        ]
+
+    async def _read_league(self, name: str) -> list[dict[str, Any]]:
+        league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
+        names = {each.player: each.name for each in League.from_json(json.loads(league.settings)).entrants}
+        table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
+        return [
+            {"place": line.place, "bot": line.bot, "name": names[line.bot], "told": f"{line.points:.1f}"}
+            for line in table.standings[:SHOWN_STANDINGS]
+        ]
+
+
+def choose_next(
+    live: Sequence[match_pb2.Match], finished: Sequence[match_pb2.Match], after: str
+) -> match_pb2.Match | None:
+    """Return a live match, or else the finished one that is next in the list, after whose end it begins again."""
+    shown = [match for match in live if is_shown_live(match)]
+    if shown:
+        return next((match for match in shown if match.name != after), shown[0])
+    ended = [match for match in finished if match.HasField("result") and not is_hosted_game(match.game)]
+    places = [place for place, match in enumerate(ended, start=1) if match.name == after]
+    return ended[places[0] % len(ended) if places else 0] if ended else None
