@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doubles.hosted_games import Highest, use_game
+from harness.axe import AXE, find_violations
 from harness.browser import BrowserPage, find_browser, open_browser
 from matches.race_scenes import RACES
 from matches.scenes import TURNS, smooth
 
+import seatwise
 from seatwise.replay import MatchReplay, read_replay
 from seatwise.replay.page import render_page
 
@@ -205,3 +208,46 @@ def test_a_step_looks_the_same_from_wherever_one_comes(
     browser.open(write_page(tmp_path, read_replay(match.line())))
     assert browser.ask(WALK) == []
     assert browser.faults == []
+
+
+class Drawn(Highest):
+    """Draws all that a drawing may have."""
+
+    name = "drawn"
+
+    def draw(self, view: Any, seat: int | None) -> Any:  # noqa: ARG002
+        cards = [{"text": str(card), "colour": "red", "marked": True} for card in view["played"]]
+        pieces = [{"row": 2, "column": 18, "text": "X<b>", "colour": "blue", "owner": 1}]
+        owned = [{"zone": "Hand", "owner": each, "cards": [{"face": "down"}] * 6} for each in (0, 1)]
+        points = [{"counter": "Points", "owner": each, "value": len(cards) * each} for each in (0, 1)]
+        board = {"board": "Board", "rows": 19, "columns": 19, "pieces": pieces}
+        return [
+            {"zone": "Played", "cards": cards, "layout": "stack"},
+            {"text": "word " * 40},
+            board,
+            *owned,
+            *points,
+        ]
+
+
+@pytest.mark.parametrize(("width", "is_dark"), [(390, False), (1280, True)])
+def test_a_game_from_outside_is_drawn_as_it_says(
+    browser: BrowserPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int, is_dark: bool
+) -> None:
+    use_game(monkeypatch, Drawn)
+    out = tmp_path / "records.jsonl"
+    seatwise.play(["random", "random"], game="drawn", matches=1, seed=1, records=str(out))
+    browser.open(write_page(tmp_path, read_replay(out.read_bytes())), width, is_dark=is_dark)
+    browser.press("End")
+    table, *seats = browser.ask(
+        '[...document.querySelectorAll("#match svg[role=img]")].map((each) => each.getAttribute("aria-label"))'
+    )
+    assert "X<b> in row 3, column 19" in table
+    assert "(marked)" in table
+    assert [each.count("face down") for each in seats] == [6, 6]
+    assert "points" in browser.ask('document.querySelector(".boards .points").textContent')
+    assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+    assert browser.ask('document.querySelectorAll("#match b").length') <= 2  # of turns alone
+    assert browser.faults == []
+    if AXE:
+        assert find_violations(browser) == []

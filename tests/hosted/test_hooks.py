@@ -112,11 +112,10 @@ def test_a_game_without_hooks_is_drawn_from_its_views(
 ) -> None:
     use_game(monkeypatch, Highest)
     replay = read_frames(play_one("highest", tmp_path))
-    first, last = replay.frames[0], replay.frames[-1]
+    first = replay.frames[0]
     assert first.table["drawing"] == []
     assert [len(own["drawing"][0]["cards"]) for own in first.own] == [3, 3]  # type: ignore[index,call-overload]
     assert [own["drawing"][0]["owner"] for own in first.own] == [0, 1]  # type: ignore[index,call-overload]
-    assert last.points == replay.points
     text = f"{list(list_steps(replay))} {draw_step(replay, 3, 80)}"
     assert "plays card " in text
     assert "HostedView" not in text

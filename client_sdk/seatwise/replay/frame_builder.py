@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from seatwise.bot import Bot, ask_bot
 from seatwise.kits import find_kit
@@ -305,7 +305,7 @@ class FrameBuilder:
             says=self._describe_step(entry, moves, before, table),
             asked=tuple(sorted(prompt.seats)) if prompt else (),
             moves=moves,
-            points=_final_points(entry) or count_totals(table, len(self._seats), is_running=False),
+            points=count_totals(table, len(self._seats), is_running=False),
             table=table,
             own=own,
             times=tuple(map(self._times_of, self._seats)),
@@ -394,11 +394,6 @@ class FrameBuilder:
             return False
         hint = self._last_hints[entry.seat] if self._last_hints else ""
         return bool(hint) and hint != f"{self._hint_source.bot_name} {self.writer.describe_move(entry.move)}"
-
-
-def _final_points(entry: Entry | None) -> tuple[int, ...]:
-    """Return the points at the end of a match; none before it."""
-    return tuple(cast("Any", entry.outcome["points"])) if isinstance(entry, Finished) else ()
 
 
 def _played_in(entry: Entry) -> Iterator[tuple[Seat, Json]]:

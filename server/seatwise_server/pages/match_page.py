@@ -288,8 +288,8 @@ class LiveFrames:
                 yield response
 
 
-KEPT_REPLAYS = 64
-"""Replays of finished matches in memory: to make one takes some 10 ms, and everybody looks at the same."""
+KEPT_REPLAYS = 64 * 2**20
+"""The bytes of replays of finished matches in memory: to make one takes some 10 ms, and everybody looks at the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class MatchPage:
         self._calls = calls
         self._live = live
         self._views = GameViews()
-        self._kept: LRUCache[str, KeptReplay] = LRUCache(KEPT_REPLAYS)
+        self._kept: LRUCache[str, KeptReplay] = LRUCache(KEPT_REPLAYS, lambda kept: len(kept.json))
 
     async def make_page(self, request: Request, values: list[str]) -> bytes:
         """Return the page of one match."""
@@ -370,10 +370,18 @@ class MatchPage:
 
 
 def _read_replay(written: str, position: str) -> KeptReplay:
-    """Return the replay that the process of games from outside has made; its frames have what the page tells of them."""
+    """Return the replay that the process of games from outside has made; its frames have what the page tells of them, and no drawing."""
     told = json.loads(written)
     frames = [
-        Frame(**{**each, "moves": (), "times": [times and SeatTimes(**times) for times in each["times"]]})
+        Frame(
+            **{
+                **each,
+                "moves": (),
+                "table": {},
+                "own": (),
+                "times": [times and SeatTimes(**times) for times in each["times"]],
+            }
+        )
         for each in told["frames"]
     ]
     names = {field.name for field in fields(MatchReplay)}

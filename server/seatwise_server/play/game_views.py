@@ -35,7 +35,7 @@ MOST_MEMORY: Final = 2**30
 """The bytes of memory that the code of all games may have there."""
 VIEWS_NICENESS: Final = 5
 """How far it steps back behind referees. With more it came to nothing for a minute on a busy machine."""
-CHECK_S: Final = 4.0
+CHECK_S: Final = 2.0
 """Seconds of CPU time for the check of a game before spectators are shown its matches."""
 CHECK_MATCHES: Final = 20
 FOLLOWED_MATCHES: Final = 100

@@ -1,7 +1,7 @@
 // Draws games from outside: zones of cards, counters, boards and texts, as the game or its views say.
 import { group, label, picture, shape, shorten } from "./shapes.js";
 
-const TABLE_WIDTH = 440, SEAT_WIDTH = 324, GAP = 14, CARD_HEIGHT = 44, CELL = 32;
+const TABLE_WIDTH = 440, LEAST_TABLE = 240, SEAT_WIDTH = 324, GAP = 14, CARD_HEIGHT = 44, CELL = 32;
 const LETTER = 7.5; // the mean width of a letter of 14 pixels
 
 const cardWidth = ({ text = "" }) => Math.max(30, text.length * 9 + 8);
@@ -66,23 +66,24 @@ function describeItem(item) {
 }
 
 // The blocks beside one another, as many as there is room for.
-function drawItems(items, width, title) {
-  let x = 0, y = 0, high = 0;
+function drawItems(items, width, title, least = width) {
+  let x = 0, y = 0, high = 0, wide = least;
   const drawn = items.map((item) => {
     const block = layItem(item, width - 8);
     if (x && x + block.wide > width - 8) { x = 0; y += high + 6; high = 0; }
     const placed = group(x + 4, y, "", block.shapes);
+    wide = Math.max(wide, Math.min(width, x + block.wide + 8));
     x += block.wide + GAP;
     high = Math.max(high, block.high);
     return placed;
   });
-  return picture(width, Math.max(20, Math.ceil(y + high)), `${title}${items.map(describeItem).join("; ") || "nothing"}`, drawn);
+  return picture(Math.ceil(wide), Math.max(20, Math.ceil(y + high)), `${title}${items.map(describeItem).join("; ") || "nothing"}`, drawn);
 }
 
 const isOpen = ({ owner }) => owner === null || owner === undefined;
 
 export const HOSTED = {
-  drawTable: ({ table }) => drawItems(table.drawing.filter(isOpen), TABLE_WIDTH, "Table: "),
+  drawTable: ({ table }) => drawItems(table.drawing.filter(isOpen), TABLE_WIDTH, "Table: ", LEAST_TABLE),
   drawSeat: (frame, seat, name) =>
     drawItems((frame.own[seat] ?? frame.table).drawing.filter(({ owner }) => owner === seat), SEAT_WIDTH, `${name}. `),
   drawOpened: () => picture(10, 10, ""),

@@ -192,6 +192,7 @@ class Viewer {
     write(this.hint, frame.hints.flatMap((hint, seat) => (hint ? [`For ${this.replay.names[seat]}: ${hint}.`] : [])).join(" "));
     const start = this.starts.filter((each) => each <= this.step).at(-1) ?? 0;
     const steps = this.replay.frames.slice(start, this.step + 1).map((each) => seenFrom(this.viewpoint, each));
+    this.table.classList.toggle("outside", drawing === HOSTED);
     if (drawing) drawIn(this.table, drawing.drawTable(frame, this.replay.names, steps));
     else drawText(this.table, frame.table.text);
     this.seats.forEach((board, seat) => this.drawBoard(board, frame, seat, drawing));
@@ -206,12 +207,13 @@ class Viewer {
     const left = frame.left[seat].toLowerCase().replaceAll("_", " ");
     board.section.classList.toggle("asked", isAsked);
     write(board.who, name);
+    const isOutside = drawing === HOSTED; // such a game counts its points at the end, or draws them
+    const points = isOutside ? (frame.kind === "finished" ? this.replay.points[seat] : undefined) : frame.points[seat];
     const isWon = frame.kind === "finished" && this.replay.ranks[seat] === 1, running = frame.table.running?.[seat];
     board.section.classList.toggle("won", isWon);
     write(board.state, left || (isWon ? "wins" : isAsked ? "to move" : ""));
-    const isCounted = drawing !== HOSTED || frame.kind === "finished"; // such a game counts its points at the end
-    write(board.points, isCounted ? `${frame.points[seat]} points` : "");
-    write(board.running, running ? `${running > 0 ? "+" : "\u2212"}${Math.abs(running)} now` : "");
+    write(board.points, points === undefined ? "" : `${points} points`);
+    write(board.running, running && !isOutside ? `${running > 0 ? "+" : "\u2212"}${Math.abs(running)} now` : "");
     write(board.times, times ? this.describeTimes(times) : "");
     if (drawing) drawIn(board.drawn, drawing.drawSeat(frame, seat, name));
     else drawText(board.drawn, own ? own.text : "");
