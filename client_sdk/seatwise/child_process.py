@@ -53,9 +53,17 @@ def with_death_signal(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _DEATH_SIGNAL_PROGRAM, str(os.getpid()), *command]
 
 
+FACTS_VARIABLE: Final = "SEATWISE_HOSTED_GAMES"
+"""The environment variable with the facts of games from outside as JSON, so that no child imports all packages to learn them."""
+
+
 def others_environment() -> dict[str, str]:
     """Return the environment for code of others: without the variables of this program and of its traces, which may be secrets."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("SEATWISE_", "OTEL_"))}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SEATWISE_", "OTEL_")) or name == FACTS_VARIABLE
+    }
 
 
 def _child_options(
@@ -117,7 +125,7 @@ class ChildProcess:
             module: The module, as for `python -m`.
             arguments: Its arguments, which everybody on this machine can see.
             environment: Variables in addition to those of this process.
-            runs_others: Whether it runs code of others. Then it inherits no variable of this program.
+            runs_others: Whether it runs code of others. Then it inherits no variable of this program but the facts of games.
             stdout: As for `subprocess`; PIPE to read its lines.
             stderr: As for `subprocess`.
             pass_fds: The descriptors that it gets.

@@ -11,6 +11,7 @@ import pytest
 from doubles.hosted_games import EXAMPLES
 from hosted.packages import install_package, run_seatwise
 
+from seatwise.child_process import others_environment
 from seatwise.kits.hosted import installed_games
 from seatwise_referee.hosted.hosted_game import GameFault
 
@@ -104,6 +105,7 @@ def test_facts_are_learned_without_the_code_and_told_to_other_processes(
         assert kits["coin"].game.rules_version == "two-coins/1"
         assert "two_coins" not in sys.modules
         monkeypatch.setattr(installed_games, "_describe_packages", None)  # the second time it is told
+    assert "coin" in others_environment()[installed_games.FACTS_VARIABLE]  # processes that run its code, too
     monkeypatch.setattr(installed_games, "LOADED_GAMES", installed_games._LoadedGames())
     installed_games.forbid_game_code()
     with pytest.raises(GameFault, match="runs no code of games from outside"):

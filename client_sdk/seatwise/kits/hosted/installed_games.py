@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 
-from seatwise.child_process import kill_group, others_environment
+from seatwise.child_process import FACTS_VARIABLE, kill_group, others_environment
 from seatwise.hosting import GameFault, HostedGame
 from seatwise.kits.game_kit import GameKit
 from seatwise.kits.hosted.describe_package import DescribedGame, GameFacts, PackageFacts, facts_of, read_entry
@@ -35,9 +35,6 @@ DESCRIBE_LIMIT_S: Final = 20.0
 
 DESCRIBING_VARIABLE: Final = "SEATWISE_DESCRIBES_GAMES"
 """The environment variable that is set in a process which describes a package: it looks for no games itself."""
-
-FACTS_VARIABLE: Final = "SEATWISE_HOSTED_GAMES"
-"""The environment variable with the facts as JSON, for the processes that this one starts."""
 
 UNLOADED_VARIABLE: Final = "SEATWISE_UNLOADED_GAMES"
 """The environment variable with the names of entry points, a line each, whose packages this process must not import."""
@@ -275,6 +272,7 @@ def make_kit(found: object, package: str = "") -> GameKit:
 
 
 __all__ = [
+    "FACTS_VARIABLE",
     "HOSTED_GAMES",
     "InstalledGames",
     "RefusedGame",
