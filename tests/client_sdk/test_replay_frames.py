@@ -13,11 +13,10 @@ import pytest
 from matches.one_match import Desk
 from matches.race_scenes import RACES, left_race
 from matches.random_matches import match
-from matches.scenes import SCENES, TURNS, broke_rules, eventful, timed_out
+from matches.scenes import SCENES, TURNS, broke_rules, timed_out
 
 from seatwise.errors import UsageError
 from seatwise.kits import KITS
-from seatwise.kits.frames import TextFrameWriter
 from seatwise.kits.ugo.frames import FRAME_WRITER, rebuild_kingdoms, section_scores
 from seatwise.replay import ALL_OPEN, SPECTATOR, Frame, build_frames, read_replay
 from seatwise.replay.frame_builder import HintSource, short_names
@@ -264,19 +263,6 @@ def test_there_is_no_hint_for_a_seat_that_has_left() -> None:
     assert first.left[3]
     assert first.hints[0]
     assert not first.hints[3]
-
-
-def test_a_game_that_does_not_draw_shows_its_views_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = eventful()
-    kit = KITS["ugo"]
-    monkeypatch.setitem(KITS, "ugo", replace(kit, frames_module="seatwise.kits.frames"))
-    frames = frames_of(desk)
-    assert "supply: 36" in frames[0].table["text"]
-    assert "hand: (" in TextFrameWriter().draw_text(frames[0], short_names(desk.setup.bots))
-    assert any('{"play":"' in frame.says for frame in frames)
-    for frame in frames_of(desk, SPECTATOR):  # a move may be secret
-        assert all(move.move is None for move in frame.moves)
-        assert '"play"' not in frame.says
 
 
 @pytest.mark.parametrize(

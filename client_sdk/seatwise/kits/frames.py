@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from seatwise_referee.game import Json, Seat
-from seatwise_referee.journal import canonical_json
 
 ALL_OPEN: Final = "all"
 """The viewpoint that sees every hand and every clock: for matches that are over."""
@@ -207,61 +206,3 @@ def describe_lead(
 
 def _find_leader(totals: Sequence[int]) -> int | None:
     return totals.index(max(totals)) if totals.count(max(totals)) == 1 else None
-
-
-class TextFrameWriter:
-    """Writes the views of any game, for games that do not draw their own."""
-
-    def write_table(self, view: Any) -> TableFacts:
-        """Return the fields of the view as text."""
-        return {"text": _describe_view(view)}
-
-    def write_own(self, view: Any) -> Json:
-        """Return the fields of the view as text."""
-        return {"text": _describe_view(view)}
-
-    def write_round_end(self, before: Any, after: Any) -> TableFacts | None:  # noqa: ARG002  # the protocol has them
-        """Return `None`: a game of which nothing is known has no rounds."""
-        return None
-
-    def write_own_at_round_end(self, before: Any) -> Json:
-        """Return the fields of the view as text."""
-        return self.write_own(before)
-
-    def write_open_move(self, move: Json) -> Json:  # noqa: ARG002
-        """Return `None`, because the move may be secret."""
-        return None
-
-    def describe_move(self, move: Json) -> str:
-        """Return the move as records write it."""
-        return f"plays {move if isinstance(move, str) else canonical_json(move).decode()}"
-
-    def describe_change(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
-        return ""
-
-    def describe_seen_moves(self, before: Any, after: Any, names: Sequence[str]) -> str:  # noqa: ARG002
-        return ""
-
-    def describe_turn(self, before: TableFacts, after: TableFacts, names: Sequence[str]) -> str:
-        """Say who takes the lead, where the views count points."""
-        return describe_lead(before, after, names)
-
-    def draw_text(self, frame: Frame, names: Sequence[str]) -> str:
-        """Return the views as text, one below the other."""
-        parts = [str(frame.table.get("text", ""))]
-        for name, own in zip(names, frame.own, strict=True):
-            if isinstance(own, dict):
-                parts.append(f"{name}\n{own.get('text', '')}")
-        return "\n\n".join(parts)
-
-
-def _describe_view(view: Any) -> str:
-    if is_dataclass(view):
-        return "\n".join(f"{each.name}: {getattr(view, each.name)}" for each in fields(view))
-    if isinstance(view, dict):
-        return "\n".join(f"{name}: {value}" for name, value in view.items())
-    return str(view)
-
-
-FRAME_WRITER: Final[FrameWriter] = TextFrameWriter()
-"""The writer of games that name no other in their kits."""

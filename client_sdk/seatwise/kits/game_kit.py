@@ -193,11 +193,8 @@ class GameKit:
     gifts_module: str = ""
     """The module whose `measure_gifts` judges what the moves of a recorded match gave to each seat; empty if none does."""
 
-    frames_module: str = "seatwise.kits.frames"
-    """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text.
-
-    Where `is_hosted` is set, its `make_frame_writer` makes one of the rules.
-    """
+    frames_module: str = ""
+    """The module whose `FRAME_WRITER` writes the game's positions for replays, or `make_frame_writer` where `is_hosted` is set."""
 
     @property
     def name(self) -> str:

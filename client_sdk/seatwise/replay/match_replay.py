@@ -133,7 +133,8 @@ def read_replay(
     """
     verdict = verify_line(line)
     if verdict.fault or verdict.setup is None:
-        raise UsageError(f"the record is wrong: {verdict.fault}")
+        is_unchecked = verdict.fault is not None and verdict.fault.is_unchecked
+        raise UsageError(str(verdict.fault) if is_unchecked else f"the record is wrong: {verdict.fault}")
     seats = len(verdict.setup.bots)
     if isinstance(viewpoint, int) and viewpoint not in range(seats):
         raise UsageError(f"there is no seat {viewpoint}: the seats are 0 to {seats - 1}")

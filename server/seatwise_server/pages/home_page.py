@@ -18,7 +18,13 @@ from seatwise.v1 import ladder_pb2, match_pb2
 from seatwise_referee.hosted.hosted_rules import HostedRules
 from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.pages.match_page import LiveFrames, viewer_match
-from seatwise_server.pages.page_responses import PageCalls, address_of, is_private_connection, render_page
+from seatwise_server.pages.page_responses import (
+    PageCalls,
+    address_of,
+    is_private_connection,
+    last_part,
+    render_page,
+)
 from seatwise_server.pages.static_files import Downloads
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.guest_seats import guest_games
@@ -99,7 +105,7 @@ def find_featured(
 ) -> match_pb2.Match | None:
     """Return the match that the home page plays: the first live one, or else the closest of those that ended last."""
     shown = next(filter(is_shown_live, live), None)
-    ended = [match for match in finished if match.HasField("result") and not is_hosted_game(match.game)]
+    ended = [match for match in finished if match.HasField("result") and last_part(match.game) in KITS]
     return shown or min(ended, key=_lead_of, default=None)
 
 

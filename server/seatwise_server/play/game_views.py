@@ -38,7 +38,8 @@ VIEWS_NICENESS: Final = 5
 CHECK_S: Final = 2.0
 """Seconds of CPU time for the check of a game before spectators are shown its matches."""
 CHECK_MATCHES: Final = 20
-FOLLOWED_MATCHES: Final = 100
+FOLLOWED_MATCHES: Final = 500
+"""As many as a process follows at a time: `MOST_WATCHED_MATCHES`."""
 LONGEST_REPLAY: Final = 8 * 2**20
 """The most bytes of a replay. A longer one is not shown."""
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatwise.kits.frames import Frame, FrameWriter, TableFacts, TextFrameWriter, describe_lead
+from seatwise.kits.frames import Frame, FrameWriter, TableFacts, describe_lead
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.hosted.drawing import describe_drawing, describe_move_json, draw_any_view
 from seatwise_referee.hosted.hosted_game import GameFault
@@ -20,7 +20,7 @@ POINTS = "points"
 log = logging.getLogger("seatwise")
 
 
-class HostedFrameWriter(TextFrameWriter):
+class HostedFrameWriter:
     """Writes the views of one game from outside. A hook that fails is not asked again, and its game is drawn from its views."""
 
     def __init__(self, rules: HostedRules, *, has_hooks: bool = True) -> None:
@@ -80,6 +80,22 @@ class HostedFrameWriter(TextFrameWriter):
     def _refuse_hooks(self, fault: GameFault) -> None:
         self._has_hooks = False
         log.warning("the game is shown without its own drawing: %s", fault)
+
+    def write_round_end(self, before: HostedView, after: HostedView) -> TableFacts | None:  # noqa: ARG002
+        """Return `None`: nothing is known of rounds."""
+        return None
+
+    def write_own_at_round_end(self, before: HostedView) -> Json:
+        """Return what only a seat knows, as anywhere else."""
+        return self.write_own(before)
+
+    def write_open_move(self, move: Json) -> Json:  # noqa: ARG002
+        """Return `None`, because the move may be secret."""
+        return None
+
+    def describe_change(self, before: HostedView, after: HostedView, names: Sequence[str]) -> str:  # noqa: ARG002
+        """Return nothing: the sentence on the step tells it."""
+        return ""
 
     def describe_move(self, move: Json) -> str:
         """Return "plays" and the move."""

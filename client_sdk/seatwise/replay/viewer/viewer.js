@@ -8,9 +8,8 @@ import { drawIn, formatSpan, shape, toElement } from "./shapes.js";
 import { UBONGO } from "./ubongo.js";
 import { UGO } from "./ugo.js";
 
-// Games of our own. Games from outside have drawings in their frames; any other game shows the text of its frames.
+// Games of our own. Those from outside have drawings in their frames.
 const DRAWN = { ugo: UGO, ubongo: UBONGO };
-const drawingOf = ({ game, frames }) => DRAWN[game] ?? (frames[0]?.table.drawing ? HOSTED : undefined);
 const STEP_MS = 900;
 const SPEEDS = [1, 2, 5];
 // Browsers refuse more than a hundred changes of the address in half a minute, so it follows when the step rests.
@@ -64,11 +63,6 @@ function makeBoard(name, seat) {
   const swatch = make("span", { class: `swatch s${seat % 8}` }), title = make("h3", { title: name }, swatch, ...Object.values(parts));
   const drawn = make("div"), times = make("p", { class: "times" });
   return { ...parts, drawn, times, section: make("section", {}, title, drawn, times) };
-}
-
-function drawText(element, text) {
-  if (element.firstChild?.localName !== "pre") element.replaceChildren(make("pre"));
-  write(element.firstChild, text || "");
 }
 
 class Viewer {
@@ -184,17 +178,16 @@ class Viewer {
 
   draw() {
     const frame = seenFrom(this.viewpoint, this.replay.frames[this.step]);
-    const drawing = drawingOf(this.replay);
+    const drawing = DRAWN[this.replay.game] ?? HOSTED;
     const isDecisive = this.step > 0 && this.step === this.replay.decisive_step;
-    write(this.facts, `${isDecisive ? "Decisive moment: " : ""}${drawing ? drawing.describeFacts(frame) : `Step ${this.step}`}`);
+    write(this.facts, `${isDecisive ? "Decisive moment: " : ""}${drawing.describeFacts(frame)}`);
     this.sentence.textContent = frame.says;
     write(this.turn, frame.turn ?? "");
     write(this.hint, frame.hints.flatMap((hint, seat) => (hint ? [`For ${this.replay.names[seat]}: ${hint}.`] : [])).join(" "));
     const start = this.starts.filter((each) => each <= this.step).at(-1) ?? 0;
     const steps = this.replay.frames.slice(start, this.step + 1).map((each) => seenFrom(this.viewpoint, each));
     this.table.classList.toggle("outside", drawing === HOSTED);
-    if (drawing) drawIn(this.table, drawing.drawTable(frame, this.replay.names, steps));
-    else drawText(this.table, frame.table.text);
+    drawIn(this.table, drawing.drawTable(frame, this.replay.names, steps));
     this.seats.forEach((board, seat) => this.drawBoard(board, frame, seat, drawing));
     this.drawOpened(drawing);
     this.rounds.value = start;
@@ -203,7 +196,7 @@ class Viewer {
   }
 
   drawBoard(board, frame, seat, drawing) {
-    const name = this.replay.names[seat], isAsked = frame.asked.includes(seat), own = frame.own[seat], times = frame.times[seat];
+    const name = this.replay.names[seat], isAsked = frame.asked.includes(seat), times = frame.times[seat];
     const left = frame.left[seat].toLowerCase().replaceAll("_", " ");
     board.section.classList.toggle("asked", isAsked);
     write(board.who, name);
@@ -215,14 +208,13 @@ class Viewer {
     write(board.points, points === undefined ? "" : `${points} points`);
     write(board.running, running && !isOutside ? `${running > 0 ? "+" : "\u2212"}${Math.abs(running)} now` : "");
     write(board.times, times ? this.describeTimes(times) : "");
-    if (drawing) drawIn(board.drawn, drawing.drawSeat(frame, seat, name));
-    else drawText(board.drawn, own ? own.text : "");
+    drawIn(board.drawn, drawing.drawSeat(frame, seat, name));
   }
 
   // In a live match, the hands that the rules have opened last.
   drawOpened(drawing) {
     const opened = this.replay.frames.slice(0, this.step + 1).findLast((frame) => frame.opened?.length)?.opened ?? [];
-    this.opened.section.hidden = !(drawing && opened.length);
+    this.opened.section.hidden = !opened.length;
     if (this.opened.section.hidden) return;
     write(this.opened.title, `Hands that are open now: round ${opened.map(({ round }) => round).join(" and ")}`);
     const hands = opened.flatMap(({ round, hands }) => hands.map((hand, seat) => ({ round, name: this.replay.names[seat], hand })));
