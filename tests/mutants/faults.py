@@ -282,6 +282,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/hosted/test_check_game.py",),
     ),
     Fault(
+        "a spectator is shown a game from outside whose secrets nobody can check",
+        "server/seatwise_server/play/game_views.py",
+        'kit.game.game.can_resample() and report.secrets in ("checked", NOTHING_HIDDEN)',
+        "True",
+        ("tests/contract/test_non_interference_hosted.py",),
+    ),
+    Fault(
+        "a spectator learns that a seat has chosen before all have",
+        "client_sdk/seatwise/replay/frame_builder.py",
+        "            is_same\n            and self._viewpoint != ALL_OPEN",
+        "            False\n            and self._viewpoint != ALL_OPEN",
+        ("tests/hosted/test_hooks.py",),
+    ),
+    Fault(
         "an illegal move reaches the code of a game from outside",
         "referee/seatwise_referee/hosted/hosted_rules.py",
         "not isinstance(move, HostedMove) or not view.has_more_moves",

@@ -86,7 +86,7 @@ def make_hosted_kit(rules: HostedRules, title: str, samples: Mapping[str, str]) 
 
 
 def _house_seats(game: str, levels: Sequence[str], needed: int) -> Iterator[HouseSeat]:
-    """Yield as many house bots of each level as a match can lack: house-hearts-easy, house-hearts-easy-2 and so on."""
+    """Yield as many house bots of each level as a match can lack: house-hearts-club, house-hearts-club-2 and so on."""
     for level in levels:
         for number in range(1, needed + 1):
             yield HouseSeat(f"house-{game}-{level}{f'-{number}' if number > 1 else ''}", level)
