@@ -51,6 +51,12 @@ class Long(Nice):
     name = "long"
     moves = 500
 
+class Seen(Nice):
+    name = "seen"
+    moves = 100
+    def resample_state(self, state, seat, chance): return state
+    def draw(self, view, seat): return [{"text": f"{len(view['moves'])} moves"}]
+
 class Hangs(Nice):
     name = "hangs"
     def play_move(self, state, move, chance):
@@ -81,7 +87,7 @@ class Interrupts(Nice):
         if len(state) == 3: raise KeyboardInterrupt
         return (*state, move)
 
-def games(): return [Nice, Long, Hangs, Crashes, Closes, Eats, Interrupts]
+def games(): return [Nice, Long, Seen, Hangs, Crashes, Closes, Eats, Interrupts]
 
 with open(os.environ["IMPORTED_BY"], "a") as told: told.write(f"{os.getpid()}\\n")
 """
@@ -231,3 +237,20 @@ async def test_a_game_that_stops_the_process_voids_its_own_match_and_no_other(
     assert {line["entry"] for line in refused} == {"gone = gone:Game"}
     assert "exit code 3" in refused[0]["why"]
     assert str(process.pid) not in (process.data.parent / "imported").read_text().split()
+
+
+@pytest.mark.slow
+async def test_spectators_see_the_drawings_that_a_process_of_its_own_makes(
+    served: tuple[House, ServerProcess],
+) -> None:
+    house, process = served
+    match, playing = await begin(house, "seen")
+    async with asyncio.timeout(200):
+        views = [
+            each.json
+            async for each in house.admin.watch(match, all_positions=True)
+            if each.WhichOneof("view")
+        ]
+    await end(playing)
+    assert [view.drawing.json for view in views] == [f'[{{"text":"{moves} moves"}}]' for moves in range(101)]
+    assert [line["shown_live"] for line in process.log if line["event"] == "game_checked"] == [True]

@@ -28,7 +28,7 @@ from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.hosted.drawing import LONGEST_DRAWING, MOST_PIECES, draw_any_view
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.hosted.payload import HostedView
-from seatwise_referee.journal import Dealt, Entry, Moved, decode_entry, encode_entry
+from seatwise_referee.journal import Dealt, Entry, Moved, canonical_json, decode_entry, encode_entry
 from seatwise_referee.setup import Setup
 
 MOST_MEMORY: Final = 2**30
@@ -118,7 +118,7 @@ def _steps_of(builder: FrameBuilder, entry: Entry) -> list[dict[str, Any]]:
     view: HostedView | None = builder.shown_view
     if not frames or view is None or builder.step_number == number:
         return []
-    drawing = json.dumps(_fit_frame(frames[-1])["table"]["drawing"])
+    drawing = canonical_json(_fit_frame(frames[-1])["table"]["drawing"]).decode()
     says = frames[-1].says if isinstance(entry, (Moved, Dealt)) else ""
     return [{"seq": entry.seq, "at_ms": entry.at_ms, "view": view.text, "drawing": drawing, "says": says}]
 
