@@ -43,6 +43,8 @@ class HttpSettings:
     """A socket that listens already, which this process has inherited; then the port is not taken again."""
     cors_origins: tuple[str, ...] = ()
     """Origins of web pages that may call from a browser; `*` stands for all."""
+    embed_origins: tuple[str, ...] = ()
+    """Origins of web pages that may show the pages under /embed/ in a frame; none: there are no such pages."""
     lobby: str = ""
     """The address of the lobby, for bots over HTTP; empty: bots cannot come over HTTP."""
     lobby_pin: str = ""

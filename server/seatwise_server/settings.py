@@ -276,6 +276,10 @@ class ServeOptions(ServerSettings):
         "http-cors", (), "let pages of this origin call from a browser, e.g. https://example.org; * for all; may be repeated",
         _parse_cors_origin, "ORIGIN", group=_HTTP,
     )  # fmt: skip
+    embed_origins: tuple[str, ...] = _option(
+        "embed-origin", (), "let pages of this origin show the pages under /embed/ in a frame, as in https://example.org; may be repeated",
+        arguments.parse_origin, "ORIGIN", group=_HTTP, page="pages.md#pages-in-a-frame",
+    )  # fmt: skip
     wheel: str = _option(
         "wheel", "", "offer this wheel of Seatwise under /dist/. The pages link it, with its hash, to callers by TLS and on this machine",
         _parse_wheel, "FILE", group=_HTTP, page="#a-class-in-one-room",

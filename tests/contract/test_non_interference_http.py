@@ -57,6 +57,10 @@ PATHS = (
     ("GET", "/v1/matches/test:watch?all_positions=true", "accept: application/x-ndjson"),
     ("GET", "/", ""),
     ("GET", "/show?ladder=test", ""),
+    ("GET", "/embed/ladders/test", ""),
+    ("GET", "/matches/test/pictures/decisive.svg", ""),
+    ("GET", "/embed/matches/test", ""),
+    ("GET", "/embed/matches/test", "cookie: seatwise_seat=guest"),
 )
 LOOKS_BEFORE_THE_END = 3
 
@@ -132,7 +136,7 @@ async def http_port(matches: Matches) -> AsyncIterator[str]:
     operations = new_operations(store, "fsync", 60, lambda: None)
     authenticator = Authenticator(guests_of(matches), lambda: "admin")
     urls = new_url_tree(operations, authenticator, streams, lambda: True)
-    settings = HttpSettings(guests=2, guest_sockets="ws://:7481")
+    settings = HttpSettings(guests=2, guest_sockets="ws://:7481", embed_origins=("https://host.example",))
     add_pages(urls, operations, authenticator, streams, lambda: True, settings=settings, store=store)
     server, port = HttpServer(new_rest_app(urls), 100), bind_port("127.0.0.1", 0)
     await server.start(port, None)
@@ -175,13 +179,19 @@ async def test_a_spectator_over_http_is_sent_the_same_bytes_whatever_is_hidden(g
         assert one == other
         statuses = [raw.split()[1] for raw in one[0]]
         assert statuses == [b"200"] * 7 + [
-            b"400", b"400", b"404", b"401", b"200", b"200", b"403", b"200", b"200", b"400", *[b"200"] * 4
+            b"400", b"400", b"404", b"401", b"200", b"200", b"403", b"200", b"200", b"400", *[b"200"] * 5, b"400", b"200", b"200"
         ]  # fmt: skip
         views = [raw for raw in one[0] if b'"ugo":' in raw or b'"ubongo":' in raw]
         assert len(views) == 3
-        assert all(b'"frames":[{' in raw for raw in (one[0][-6], one[0][-4]))
-        assert b'class="meter"' in one[0][-2]
-        assert all(b'data-live="/matches/test/live"' in raw for raw in one[0][-2:])
+        assert all(b'"frames":[{' in raw for raw in (one[0][-10], one[0][-8]))
+        assert b'class="meter"' in one[0][-6]
+        assert all(b'data-live="/matches/test/live"' in raw for raw in (*one[0][-6:-4], *one[0][-2:]))
+        framed = [
+            number for number, raw in enumerate(one[0]) if b"frame-ancestors https://host.example" in raw
+        ]
+        assert framed == [number for number, (_, path, _) in enumerate(PATHS) if path.startswith("/embed/")]
+        assert one[0][-2] == one[0][-1]  # no cookie is read, and there is no form
+        assert not any(b"<form" in one[0][number] for number in framed)
 
 
 def leak_by_a_header(patch: pytest.MonkeyPatch, secret: list[int]) -> None:

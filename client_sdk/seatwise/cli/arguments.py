@@ -309,7 +309,7 @@ def parse_ws_address(text: str) -> str:
 
 def parse_origin(text: str) -> str:
     """Return the origin of a web page, as browsers send it."""
-    if not re.fullmatch(r"https?://([^\s:/?#]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", text):
+    if not re.fullmatch(r"https?://([^\s:/?#;,'\"]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", text):
         raise ArgumentTypeError(f"{text!r} is no origin, such as https://example.org")
     return text.lower()
 

@@ -119,6 +119,7 @@ def _http_settings(options: ServeOptions) -> HttpSettings | None:
         port=usual if options.http_port is None else options.http_port,
         is_port_default=options.http_port is None,
         cors_origins=options.http_cors,
+        embed_origins=options.embed_origins,
         lobby=options.http_lobby,
         trusted_proxies=options.proxies,
         guests=options.guests,

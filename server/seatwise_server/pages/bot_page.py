@@ -20,7 +20,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Agreed, Defaulted, DefaultReason, Entry, entry_from_json
 from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.league.report.figures import draw_columns, draw_interval_curve
-from seatwise_server.pages.page_responses import PageCalls, ending_words, last_part, render_page, show_span
+from seatwise_server.pages.page_responses import PageCalls, ending_words, last_part, render_page
 from seatwise_server.refusal import Refusal
 
 # The times that referees charged a bot in its newest matches, for the page of the bot. It is read from the records.
@@ -121,11 +121,13 @@ def draw_answer_times(charged_ms: Sequence[int]) -> Markup | None:
     if not charged_ms:
         return None
     counts = Counter(bisect_right(CLOCK_EDGES_MS, ms) for ms in charged_ms)
-    labels = [show_span(ms).replace(".0 ", " ") for ms in (0, *CLOCK_EDGES_MS)]
+    labels = [f"{ms // 1000} s" if ms >= 1000 else str(ms) for ms in (0, *CLOCK_EDGES_MS)]
     first = min(*counts, len(CLOCK_EDGES_MS) - LEAST_COLUMNS)
     last = max(*counts, first + LEAST_COLUMNS)
     columns = [(labels[number], counts[number]) for number in range(first, last + 1)]
-    return draw_columns("Answers by the time charged for them", columns, "charged for an answer, at least")
+    return draw_columns(
+        "Answers by the time charged for them", columns, "at least so many milliseconds, or seconds (s)"
+    )
 
 
 JUDGED_MATCHES = 100

@@ -319,7 +319,7 @@ class MatchPage:
         is_hosted = is_hosted_game(match.game)
         kept = None
         with suppress(ViewsFailed):
-            kept = await self._find_replay(name) if match.HasField("result") else None
+            kept = await self.find_replay(name) if match.HasField("result") else None
         is_live = match.state == match_pb2.Match.STATE_RUNNING
         return render_page(
             "match.html.j2",
@@ -345,7 +345,7 @@ class MatchPage:
         """Return the steps of a finished match as JSON. They never change."""
         note_peer(request)
         try:
-            kept = await self._find_replay(f"matches/{values[0]}")
+            kept = await self.find_replay(f"matches/{values[0]}")
         except ViewsFailed as failed:
             why = f"its steps cannot be shown ({failed}); download the record"
             raise Refusal("NOT_FOUND", why) from None
@@ -355,7 +355,7 @@ class MatchPage:
         headers = caching_headers(kept.replay.chain, cache_control)
         return Response(kept.json, headers=headers, media_type=JSON_TYPE)
 
-    async def _find_replay(self, name: str) -> KeptReplay:
+    async def find_replay(self, name: str) -> KeptReplay:
         """Return the replay. Raises `Refusal` where the record cannot be read yet."""
         kept = self._kept.get(name)
         if kept is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -229,7 +230,14 @@ PAGE_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "show_time": show_time,
     "show_span": show_span,
 }
-PAGE_GLOBALS: Final[Mapping[str, Callable[..., Any]]] = {"static": static_url}
+
+
+def has_png() -> bool:
+    """Return whether the server can make pictures as PNG: many sites show no SVG."""
+    return find_spec("resvg_py") is not None
+
+
+PAGE_GLOBALS: Final[Mapping[str, Callable[..., Any]]] = {"static": static_url, "has_png": has_png}
 
 
 PAGE_POLICY = "; ".join(
@@ -286,11 +294,17 @@ def render_page(template: str, **values: Any) -> bytes:
 
 
 def page_response(
-    request: Request, html: bytes, *, is_private: bool = False, sockets: Sequence[str] = ()
+    request: Request,
+    html: bytes,
+    *,
+    is_private: bool = False,
+    sockets: Sequence[str] = (),
+    frames_of: Sequence[str] = (),
 ) -> Response:
     """Return the page, or 304 if the caller has this version already. A private page is kept by nobody.
 
-    A private page may connect to `sockets`, such as ws://example.org:50053, too.
+    A private page may connect to `sockets`, such as ws://example.org:50053, too. Pages of the origins `frames_of` may show the
+    page in a frame.
     """
     if is_private:
         policy = PAGE_POLICY.replace("connect-src 'self'", " ".join(("connect-src 'self'", *sockets)))
@@ -298,13 +312,16 @@ def page_response(
         return Response(html, headers=headers, media_type=HTML_TYPE)
     version, cache_control = text_digest(html), f"public, {ASK_AGAIN}"
     headers = _PAGE_HEADERS | caching_headers(version, cache_control)
+    if frames_of:
+        allowed = f"frame-ancestors {' '.join(frames_of)}"
+        headers["content-security-policy"] = PAGE_POLICY.replace("frame-ancestors 'none'", allowed)
     if is_unchanged(request, version):
         # A browser applies the headers of a 304 to the page that it has kept: without them the page could load nothing.
         return Response(status_code=304, headers=headers)
     return Response(html, headers=headers, media_type=HTML_TYPE)
 
 
-def public_endpoint(make_page: MakePage) -> Endpoint:
+def public_endpoint(make_page: MakePage, frames_of: Sequence[str] = ()) -> Endpoint:
     """Return the endpoint of a page that all see alike, but for links to files that others could exchange on the way. All who ask within `SHARED_PAGE_S` are sent the same."""
     kept: TTLCache[tuple[str, bool], bytes] = TTLCache(KEPT_PAGES, SHARED_PAGE_S)
 
@@ -313,7 +330,7 @@ def public_endpoint(make_page: MakePage) -> Endpoint:
         html = kept.get(asked)
         if html is None:
             html = kept[asked] = await make_page(request, values)
-        return page_response(request, html)
+        return page_response(request, html, frames_of=frames_of)
 
     return page_endpoint(answer_public)
 

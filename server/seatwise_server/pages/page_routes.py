@@ -15,8 +15,9 @@ from seatwise_server.pages.league_page import LeaguePage
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import LiveFrames, MatchPage
 from seatwise_server.pages.operator_pages import CHECKS, OPERATORS, LadderChecks, OperatorPages
-from seatwise_server.pages.page_responses import PageCalls, page_endpoint, public_endpoint
-from seatwise_server.pages.show_page import ShowPage
+from seatwise_server.pages.page_responses import MakePage, PageCalls, page_endpoint, public_endpoint
+from seatwise_server.pages.position_picture import PositionPictures
+from seatwise_server.pages.show_page import EmbedPages, ShowPage
 from seatwise_server.pages.static_files import (
     DOWNLOADS,
     Downloads,
@@ -49,7 +50,7 @@ def add_pages(
     operators = OperatorPages(calls, is_ready, partial(read_queue_depths, store), checks)
     live, downloads = LiveFrames(calls, streams), Downloads(settings)
     matches = MatchPage(calls, live)
-    pages = {
+    pages: dict[str, MakePage] = {
         "/": HomePage(
             calls, live, downloads, has_guests=bool(settings.guests and settings.guest_sockets)
         ).make_page,
@@ -64,6 +65,9 @@ def add_pages(
     }
     for path, make_page in pages.items():
         urls.add_endpoint(path, "GET", path, public_endpoint(make_page))
+    embedded = EmbedPages(calls).by_path if settings.embed_origins else {}
+    for path, make_page in embedded.items():
+        urls.add_endpoint(path, "GET", path, public_endpoint(make_page, settings.embed_origins))
     if settings.guests and settings.guest_sockets:
         tickets = GuestTickets(store, time.monotonic)
         guests = GuestPages(
@@ -76,6 +80,8 @@ def add_pages(
     urls.add_endpoint(OPERATORS, "POST", OPERATORS, page_endpoint(operators.log_in))
     urls.add_endpoint(f"{OPERATORS}/logout", "POST", OPERATORS, page_endpoint(operators.log_out))
     urls.add_endpoint("/matches/{match}/frames", "GET", "/matches/frames", matches.answer_frames)
+    pictures = PositionPictures(matches).answer
+    urls.add_endpoint("/matches/{match}/pictures/{file}", "GET", "/matches/pictures", pictures)
     urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", live.answer)
     urls.add_endpoint("/matches/{match}/live/steps", "GET", "/matches/live/steps", live.answer_steps)
     urls.add_endpoint(f"{DOWNLOADS}/{{file}}", "GET", DOWNLOADS, downloads.answer)

@@ -1,4 +1,4 @@
-"""The big screen of a ladder or league: one match after the other fills the screen, with the standings between them."""
+"""Pages without a frame of their own: the big screen of a ladder or league, and those that pages of others show in a frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.league.settings import League
 from seatwise_server.pages.home_page import is_shown_live
 from seatwise_server.pages.match_page import viewer_match
-from seatwise_server.pages.page_responses import PageCalls, bot_label, render_page
+from seatwise_server.pages.page_responses import MakePage, PageCalls, bot_label, game_title, render_page
 from seatwise_server.refusal import Refusal
 
 SHOWN_STANDINGS = 8
@@ -22,39 +22,15 @@ SHOWN_MATCHES = 12
 """Finished matches that are shown in turn while none is played."""
 
 
-class ShowPage:
-    """Answers /show?ladder=... and /show?league=..."""
+class CompetitionLines:
+    """Reads the first lines of a table."""
 
     def __init__(self, calls: PageCalls) -> None:
         self._calls = calls
 
-    async def make_page(self, request: Request, _values: list[str]) -> bytes:
-        """Return the page with the match that follows the one which the query names as `after`."""
-        ladder, league, after = (request.query_params.get(key, "") for key in ("ladder", "league", "after"))
-        if bool(ladder) == bool(league):
-            raise Refusal("NOT_FOUND", "name a ladder or a league: /show?ladder=main")
-        name = f"ladders/{ladder}" if ladder else f"leagues/{league}"
-        lines = await (self._read_ladder(name) if ladder else self._read_league(name))
-        live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
-        finished = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
-        match = choose_next(live, finished, after)
-        told = {"ladder": ladder} if ladder else {"league": league}
-        return render_page(
-            "show.html.j2",
-            name=name,
-            lines=lines,
-            match=match,
-            viewer_match=viewer_match(match) if match else "",
-            next=f"/show?{urlencode(told | ({'after': match.name} if match else {}))}",
-        )
-
-    async def _list_matches(self, competition: str, state: int) -> Sequence[match_pb2.Match]:
-        matches: Sequence[match_pb2.Match] = (
-            await self._calls.call(
-                "MatchService/ListMatches", competition=competition, state=state, page_size=SHOWN_MATCHES
-            )
-        ).matches
-        return matches
+    async def read_lines(self, name: str) -> list[dict[str, Any]]:
+        """Return the first lines of a ladder or league."""
+        return await (self._read_ladder(name) if name.startswith("ladders/") else self._read_league(name))
 
     async def _read_ladder(self, name: str) -> list[dict[str, Any]]:
         table = await self._calls.call("LadderService/ListStandings", ladder=name, page_size=SHOWN_STANDINGS)
@@ -78,6 +54,38 @@ class ShowPage:
         ]
 
 
+class ShowPage(CompetitionLines):
+    """Answers /show?ladder=... and /show?league=..."""
+
+    async def make_page(self, request: Request, _values: list[str]) -> bytes:
+        """Return the page with the match that follows the one which the query names as `after`."""
+        ladder, league, after = (request.query_params.get(key, "") for key in ("ladder", "league", "after"))
+        if bool(ladder) == bool(league):
+            raise Refusal("NOT_FOUND", "name a ladder or a league: /show?ladder=main")
+        name = f"ladders/{ladder}" if ladder else f"leagues/{league}"
+        lines = await self.read_lines(name)
+        live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
+        finished = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
+        match = choose_next(live, finished, after)
+        told = {"ladder": ladder} if ladder else {"league": league}
+        return render_page(
+            "show.html.j2",
+            name=name,
+            lines=lines,
+            match=match,
+            viewer_match=viewer_match(match) if match else "",
+            next=f"/show?{urlencode(told | ({'after': match.name} if match else {}))}",
+        )
+
+    async def _list_matches(self, competition: str, state: int) -> Sequence[match_pb2.Match]:
+        matches: Sequence[match_pb2.Match] = (
+            await self._calls.call(
+                "MatchService/ListMatches", competition=competition, state=state, page_size=SHOWN_MATCHES
+            )
+        ).matches
+        return matches
+
+
 def choose_next(
     live: Sequence[match_pb2.Match], finished: Sequence[match_pb2.Match], after: str
 ) -> match_pb2.Match | None:
@@ -88,3 +96,56 @@ def choose_next(
     ended = [match for match in finished if match.HasField("result") and not is_hosted_game(match.game)]
     places = [place for place, match in enumerate(ended, start=1) if match.name == after]
     return ended[places[0] % len(ended) if places else 0] if ended else None
+
+
+class EmbedPages(CompetitionLines):
+    """Answers the pages that an origin may show in a frame, if the operator allows it. They read no cookie and have no form."""
+
+    @property
+    def by_path(self) -> dict[str, MakePage]:
+        """The pages by their paths."""
+        return {
+            "/embed/matches/{match}": self.make_match_page,
+            "/embed/ladders/{ladder}": self.make_ladder_page,
+            "/embed/leagues/{league}": self.make_league_page,
+        }
+
+    async def make_match_page(self, _request: Request, values: list[str]) -> bytes:
+        """Return a match: as it is played, as far as spectators may see it, or from shortly before its decisive moment on."""
+        match = (await self._calls.call("MatchService/GetMatch", name=f"matches/{values[0]}")).match
+        is_shown = (
+            match.HasField("result")
+            if match.HasField("end_time") or match.deal_set.name
+            else match.state != match_pb2.Match.STATE_VOIDED
+        )
+        title = f"{game_title(match.game)}: {', '.join(map(bot_label, match.bots))}"
+        return _render_embed(match.name, title, match=match, is_shown=is_shown)
+
+    async def make_ladder_page(self, _request: Request, values: list[str]) -> bytes:
+        """Return the first lines of a ladder."""
+        name = f"ladders/{values[0]}"
+        return _render_embed(name, values[0], lines=await self.read_lines(name))
+
+    async def make_league_page(self, _request: Request, values: list[str]) -> bytes:
+        """Return the first lines of a league."""
+        name = f"leagues/{values[0]}"
+        return _render_embed(name, values[0], lines=await self.read_lines(name))
+
+
+def _render_embed(
+    name: str,
+    title: str,
+    *,
+    match: match_pb2.Match | None = None,
+    is_shown: bool = False,
+    lines: Sequence[Any] = (),
+) -> bytes:
+    return render_page(
+        "embed.html.j2",
+        name=name,
+        title=title,
+        match=match,
+        is_shown=is_shown,
+        lines=lines,
+        viewer_match=viewer_match(match) if match else "",
+    )

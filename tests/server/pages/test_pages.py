@@ -109,7 +109,10 @@ def check_page(answer: HttpAnswer, status: int = 200) -> PageReader:
     assert page.tags.count("h1") == page.tags.count("main") == 1
     assert "title" in page.tags
     assert "style" not in page.tags
-    assert all(url.startswith("/static/") for url in page.loaded)
+    assert all(
+        url.startswith("/static/") or re.fullmatch(r"/matches/\w+/pictures/decisive.svg", url)
+        for url in page.loaded
+    )
     return page
 
 
