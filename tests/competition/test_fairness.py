@@ -26,6 +26,13 @@ from seatwise_server.competition.statistics.pair_test import (
     fit_points,
     list_meetings,
 )
+from seatwise_server.ladder.ladder_worker import (
+    LOOKS,
+    MOST_CHECKED_RESULTS,
+    check_ladder,
+    describe_look,
+    find_look,
+)
 
 A, B = "bots/b00/versions/1", "bots/b01/versions/1"
 
@@ -90,6 +97,38 @@ def test_a_gift_is_found_if_it_is_large_beside_the_noise(seats: int) -> None:
             )
     assert min(found[3.0, 3.0], found[22.0, 15.0]) >= 0.9
     assert found[22.0, 3.0] <= 0.1, "then the page may promise more"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_an_honest_ladder_that_is_looked_at_each_day_is_seldom_accused() -> None:
+    """For docs/statistics.md: fifty results a day for thirty days."""
+    named = {"as it was": 0, "at every look": 0}
+    for seed in range(20):
+        log = Season(bots=10, seats=2, matches=1500, noise=10.0).play(seed)
+        days = range(50, 1501, 50)
+        looks = {"as it was": [check_fairness(log[:day]) for day in days]}
+        looks["at every look"] = [check_ladder(log[:day]) for day in sorted({find_look(day) for day in days})]
+        for way, found in looks.items():
+            named[way] += any(report.list_remarks() for report in found)
+    print(f"of 20 ladders: {named}", flush=True)
+    assert named["at every look"] <= 3
+
+
+def test_a_ladder_is_checked_after_so_many_results_and_each_look_has_a_part_of_the_error() -> None:
+    counts = (0, 124, 125, 499, 500, 999, 1000, 1999, 12_345)
+    assert [*map(find_look, counts)] == [0, 0, 125, 250, 500, 500, 1000, 1000, 12_000]
+    assert len({*map(find_look, range(MOST_CHECKED_RESULTS + 1))} - {0}) == LOOKS
+    assert "the first 250 results; the next look is at 500" in describe_look(499)
+    assert "the newest 10000 of the first 12000 results; the next look is at 13000" in describe_look(12_345)
+    log = Season(bots=4, seats=2, matches=150, gift=3.0, seat_gain=1.0).play(1)
+    once, held = check_fairness(log[:125]), check_ladder(log)
+    p_values = [
+        (favour.corrected_p_value, seat.p_value)
+        for favour, seat in ((report.favours[0], report.seat_bias[0]) for report in (once, held))
+    ]
+    assert p_values[1] == tuple(min(1.0, LOOKS * p) for p in p_values[0])
+    assert p_values[0] < p_values[1]
 
 
 def reports(season: Season, count: int) -> list[FairnessReport]:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from matches.effort import examples
 from seasons.virtual_ladder import Ladder, plackett_luce
 
-from seatwise_server.competition.statistics.pair_test import find_favours, list_meetings
 from seatwise_server.ladder.ladder_pairing import (
     RATING_PATIENCE_S,
     AttendingBot,
     PairingRules,
     assign_rarest_seats,
 )
+from seatwise_server.ladder.ladder_worker import check_ladder
 
 
 def bots(count: int, **of_all: object) -> list[AttendingBot]:
@@ -342,5 +342,7 @@ FRIENDLY = {(MASTER, friend) for friend in FRIENDS}
 
 
 def _list_named(run: Ladder) -> set[tuple[str, str]]:
-    found = find_favours(list_meetings(run.log))
+    run.away = frozenset()
+    run.run(600)  # one day more: the look at 5,000 results is due
+    found = check_ladder(run.log).favours
     return {(each.taker, each.giver) for each in found if each.is_remarkable}

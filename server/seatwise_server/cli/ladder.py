@@ -33,7 +33,12 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.ranking import format_ranges
 from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.ladder.bot_form import rate_log
-from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS, strengths_by_bot
+from seatwise_server.ladder.ladder_worker import (
+    MOST_CHECKED_RESULTS,
+    check_ladder,
+    describe_look,
+    strengths_by_bot,
+)
 
 PAGE_SIZE = 1000
 
@@ -381,8 +386,13 @@ def _held_matches(file: BinaryIO) -> set[str]:
 
 
 def _show_checks(ask: Call, args: Namespace) -> int:
-    results = list(_list_span(ask, args))[-MOST_CHECKED_RESULTS:]
-    found = check_fairness(results)
+    results = list(_list_span(ask, args))
+    if args.since or args.until:
+        results = results[-MOST_CHECKED_RESULTS:]
+        found = check_fairness(results)
+        looked = f"From {len(results)} results. Chance names something in one of twenty such spans of honest bots, so choose few."
+    else:
+        found, looked = check_ladder(results), describe_look(len(results))
     if args.json:
         print(json.dumps(asdict(found)))
         return 0
@@ -395,9 +405,7 @@ def _show_checks(ask: Call, args: Namespace) -> int:
     ]  # fmt: skip
     if rows:
         table.show_table("The most surprising pairs", FAVOURS, rows)
-    print(
-        f"From {len(results)} results. Chance names something in one of twenty honest ladders at each look. It is no verdict."
-    )
+    print(f"{looked} It is no verdict.")
     return 0
 
 

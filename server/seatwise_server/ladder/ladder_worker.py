@@ -32,6 +32,11 @@ PEER_PLACES = 10
 """The number of neighbours in the table, on each side, with which a bot is compared."""
 MOST_CHECKED_RESULTS = 10_000
 """The newest results in which fairness is checked. More take minutes where a hundred bots meet at tables of four."""
+FIRST_LOOKS = (125, 250, 500)
+LOOK_EVERY = 1_000
+"""Fairness is checked after these numbers of results, and after each multiple of this one: no other look shows anything new."""
+LOOKS = len(FIRST_LOOKS) + MOST_CHECKED_RESULTS // LOOK_EVERY
+"""The looks at the first `MOST_CHECKED_RESULTS` results of a ladder, and no fewer than at as many later ones."""
 StrengthsByBot = dict[str, list[Any]]
 """By bot in the order of the table: strength, low, high, provisional, peers."""
 
@@ -49,12 +54,29 @@ def main() -> None:
             log[message["after"] :] = map(LoggedResult.from_json, message["results"])
         else:
             began, wanted = time.process_time(), message["wanted"]
-            found: Any = (
-                strengths_by_bot(log)
-                if wanted == "strengths"
-                else asdict(check_fairness(log[-MOST_CHECKED_RESULTS:]))
-            )
+            found: Any = strengths_by_bot(log) if wanted == "strengths" else asdict(check_ladder(log))
             answers.print_line(json.dumps({wanted: found, "cpu_s": time.process_time() - began}))
+
+
+def find_look(results: int) -> int:
+    """Return after how many results the newest look at a ladder with so many was; 0 if there are too few."""
+    first = max((count for count in FIRST_LOOKS if count <= results), default=0)
+    return results // LOOK_EVERY * LOOK_EVERY or first
+
+
+def describe_look(results: int) -> str:
+    """Return the sentences about the newest look at a ladder with so many results."""
+    after = find_look(results)
+    later = min(count for count in (*FIRST_LOOKS, (after // LOOK_EVERY + 1) * LOOK_EVERY) if count > after)
+    return (
+        f"From the newest {min(after, MOST_CHECKED_RESULTS)} of the first {after} results; the next look is at {later}. However often "
+        f"you look, chance names something in at most one of twenty honest ladders within {MOST_CHECKED_RESULTS} results."
+    )
+
+
+def check_ladder(log: Sequence[LoggedResult]) -> FairnessReport:
+    """Return the fairness checks of the newest look, which hold however often and whenever somebody looks."""
+    return check_fairness(log[: find_look(len(log))][-MOST_CHECKED_RESULTS:]).hold_over(LOOKS)
 
 
 def strengths_by_bot(log: Sequence[LoggedResult]) -> StrengthsByBot:

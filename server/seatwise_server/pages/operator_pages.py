@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from seatwise.v1 import admin_service_pb2, match_pb2
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
-from seatwise_server.ladder.ladder_worker import MOST_CHECKED_RESULTS, StrengthClient
+from seatwise_server.ladder.ladder_worker import StrengthClient, describe_look
 from seatwise_server.league.report.sections import Part, fairness_parts
 from seatwise_server.limits import LOGINS_PER_MINUTE, TokenBuckets
 from seatwise_server.pages.page_responses import (
@@ -200,9 +200,7 @@ class OperatorPages:
         await self._calls.call(_LIST_REFEREES, token=token)
         results = (await self._calls.call("LadderService/GetLadder", name=ladder)).ladder.results
         parts = await self._ladder_checks.make_parts(ladder, results)
-        html = render_page(
-            "ladder_checks.html.j2", ladder=ladder, results=min(results, MOST_CHECKED_RESULTS), parts=parts
-        )
+        html = render_page("ladder_checks.html.j2", ladder=ladder, look=describe_look(results), parts=parts)
         return page_response(request, html, is_private=True)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, variance
 from typing import Any
 
@@ -53,6 +53,14 @@ class FairnessReport:
     """One for each size of tables."""
     clock_bias: tuple[ClockBias, ...]
     """Only for bots that report their own times."""
+
+    def hold_over(self, looks: int) -> FairnessReport:
+        """Return the report of one of so many looks that chance makes each part name something in one of twenty of all of them."""
+        favours = (
+            replace(each, corrected_p_value=min(1.0, looks * each.corrected_p_value)) for each in self.favours
+        )
+        seats = (replace(each, p_value=min(1.0, looks * each.p_value)) for each in self.seat_bias)
+        return replace(self, favours=tuple(favours), seat_bias=tuple(seats))
 
     def list_remarks(self) -> list[str]:
         """Return a sentence for each remarkable figure. Most honest seasons have none."""
