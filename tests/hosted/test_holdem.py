@@ -47,7 +47,7 @@ def draw_move(legal: list[str], raises: tuple[int, int] | None, draw: random.Ran
 
 
 @pytest.mark.parametrize(
-    "hands", [30, pytest.param(3_000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+    "hands", [30, pytest.param(2_000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 )
 def test_hands_go_as_in_openspiel(hands: int) -> None:
     pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: pip install open-spiel")

@@ -68,8 +68,8 @@ class Hearts(HeartsRules):
             )
             drawn.append({"counter": "Points", "owner": each, "value": points})
             drawn.append({"counter": "Taken in this hand", "owner": each, "value": view["penalties"][each]})
-            if each in trick.plays:
-                drawn.append({"zone": "Plays", "owner": each, "cards": [draw_card(trick.plays[each])]})
+            plays = [draw_card(trick.plays[each])] if each in trick.plays else []
+            drawn.append({"zone": "Plays", "owner": each, "cards": plays})
             drawn.append({"zone": "Hand", "owner": each, "cards": draw_hand(view, each, seat)})
         return drawn
 

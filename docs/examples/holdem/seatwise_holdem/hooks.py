@@ -8,6 +8,7 @@ from typing import Any, Final
 from seatwise_holdem.bots import HOUSE_BOTS, KINDS, rate_hand
 from seatwise_holdem.rules import DEALT, SEATS, STREETS, HoldemRules
 
+NO_HOLES: Final = (None, None)
 SIGNS: Final = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 
 RULES: Final = """\
@@ -60,22 +61,30 @@ class Holdem(HoldemRules):
             },
             {"counter": "Pot", "value": view["pot"]},
         ]
+        before = None if is_over or not view["last"] else view["last"][-1]
+        if before:
+            drawn.append({"zone": "Board before", "cards": draw_cards(before["board"])})
         for each in range(SEATS):
-            hole = view["hole"] if each == seat else (shown.get("holes") or [None] * SEATS)[each]
-            cards = draw_cards(hole) if hole else [{"face": "down"}] * 2
+            hole = view["hole"] if each == seat else (shown.get("holes") or NO_HOLES)[each]
             name = "Hand, button" if each == view["button"] else "Hand"
-            drawn.append({"zone": name, "owner": each, "cards": cards})
+            drawn.append({"zone": name, "owner": each, "cards": draw_hole(hole)})
             drawn.append({"counter": "Bet", "owner": each, "value": view["bets"][each]})
             drawn.append({"counter": "Stack", "owner": each, "value": view["stacks"][each]})
             drawn.append({"counter": "Points", "owner": each, "value": view["points"][each]})
-            if view["last"] and view["last"][-1]["net"][each] > 0:
-                won = describe_last(view["last"][-1]).removeprefix(f"{{{each}}} wins ")
-                drawn.append({"text": f"Won hand {view['last'][-1]['number']}: {won}", "owner": each})
+            if before:
+                drawn.append(
+                    {
+                        "zone": "Hand before",
+                        "owner": each,
+                        "cards": draw_hole((before["holes"] or NO_HOLES)[each]),
+                    }
+                )
+                drawn.append({"counter": "Won then", "owner": each, "value": before["net"][each]})
         return drawn
 
     def narrate(self, before: Any, move: Any, mover: int | None, after: Any) -> str:
         """Tell the move, and what came of it. All moves lie open, so the sentence needs no `move`."""
-        is_over = len(after["results"]) > len(before["results"])
+        is_over = after["number"] != before["number"] or after["turn"] is None
         hand = after["last"][-1] if is_over else after
         street = len(before["moves"]) - 1
         seat, made = hand["moves"][street][-1]
@@ -109,6 +118,11 @@ def describe_last(hand: Any) -> str:
         return f"{{{winner}}} wins {won}."
     kind = KINDS[rate_hand([*hand["holes"][winner], *hand["board"]])[0]]
     return f"{{{winner}}} wins {won} with {kind}."
+
+
+def draw_hole(cards: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Draw two cards of a seat face up, or face down if they are not known."""
+    return draw_cards(cards) if cards else [{"face": "down"}] * 2
 
 
 def draw_cards(cards: Sequence[str]) -> list[dict[str, Any]]:

@@ -161,7 +161,6 @@ class HoldemRules(HostedGame[HoldemState]):
             "owed": hand.owed,
             "raises": list(hand.raises) if hand.raises else None,
             "moves": show_moves(hand),
-            "results": [result[0] for result in state.results],
             "points": self.count_points(state),
             "last": list(state.last),
         }
