@@ -15,6 +15,7 @@ from starlette.responses import Response
 from seatwise.kits.frames import Frame, count_totals
 from seatwise.replay import MatchReplay
 from seatwise_referee.games.ubongo.geometry import cells as cells_of
+from seatwise_referee.hosted.drawing import describe_drawing
 from seatwise_server.league.report.figures import Shape, make_element
 from seatwise_server.limits import TokenBuckets
 from seatwise_server.pages.match_page import MatchPage
@@ -37,6 +38,7 @@ SYMBOL_COLOURS = dict(
         strict=True,
     )
 )
+MOST_LINES: Final = 7
 Drawing = tuple[float, float, list[Shape]]
 """Its width, its height and its shapes."""
 
@@ -145,13 +147,18 @@ def _draw_seat(
 
 
 def draw_table_of(game: str, frame: Frame, seat: int) -> Drawing:
-    """Return what lies before a seat; nothing in a game that is not drawn here."""
+    """Return what lies before a seat; of a game from outside the first lines of its drawing as text."""
     table, own = cast("Any", frame.table), cast("Any", frame.own[seat])
     if game == "ugo":
         return _draw_kingdom(table["kingdoms"][seat]["sections"])
     if game == "ubongo" and table.get("built"):
         return _draw_layout(table["built"][seat]["layout"], dict(table["built"][seat]["sides"]))
-    return _draw_layout(own["layout"], dict(own["hand"])) if game == "ubongo" and own else (1.0, 1.0, [])
+    if game == "ubongo":
+        return _draw_layout(own["layout"], dict(own["hand"])) if own else (1.0, 1.0, [])
+    items = [*table.get("drawing", ()), *((own or {}).get("drawing", ()))]
+    lines = describe_drawing([item for item in items if item.get("owner") == seat])[:MOST_LINES]
+    told = (_write(0, 20 + 24 * line, _shorten(words, 46), 17, SOFT) for line, words in enumerate(lines))
+    return 480.0, 24.0 * MOST_LINES, list(told)
 
 
 def _draw_kingdom(sections: list[list[str]]) -> Drawing:

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from seatwise.v1 import match_pb2
-from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.league.settings import League
 from seatwise_server.pages.home_page import is_shown_live
 from seatwise_server.pages.match_page import viewer_match
@@ -93,7 +92,7 @@ def choose_next(
     shown = [match for match in live if is_shown_live(match)]
     if shown:
         return next((match for match in shown if match.name != after), shown[0])
-    ended = [match for match in finished if match.HasField("result") and not is_hosted_game(match.game)]
+    ended = [match for match in finished if match.HasField("result")]
     places = [place for place, match in enumerate(ended, start=1) if match.name == after]
     return ended[places[0] % len(ended) if places else 0] if ended else None
 

@@ -54,7 +54,7 @@ from seatwise_server.pages.league_page import (
 from seatwise_server.pages.match_list_page import MatchListPage
 from seatwise_server.pages.match_page import MatchPage
 from seatwise_server.pages.page_responses import PageCalls, order_of
-from seatwise_server.pages.show_page import SHOWN_STANDINGS, ShowPage, choose_next
+from seatwise_server.pages.show_page import SHOWN_STANDINGS, EmbedPages, ShowPage, choose_next
 from seatwise_server.pages.static_files import Downloads, static_contents
 from seatwise_server.refusal import Refusal
 from seatwise_server.resource_names import match_name_for
@@ -544,3 +544,34 @@ async def test_the_next_match_of_the_big_screen_is_live_or_else_the_next_of_the_
     cases += [([one, other], "matches/one", other), ([one], "matches/one", one)]
     assert [choose_next(live, ended, after) for live, after, _ in cases] == [match for *_, match in cases]
     assert choose_next([], [], "") is None
+
+
+async def test_pages_for_frames_show_a_match_as_far_as_spectators_see_it() -> None:
+    calls = ladder_calls()
+    match = finished_matches(1).matches[0]
+    calls.answers |= league_calls(4, 5).answers
+    calls.answers["GetMatch"] = match_service_pb2.GetMatchResponse(match=match)
+    calls.answers["ListMatches"] = list_matches
+    pages = EmbedPages(calls).by_path
+    for values, path in (
+        ("m", "matches/{match}"),
+        ("main", "ladders/{ladder}"),
+        ("spring", "leagues/{league}"),
+    ):
+        html = await pages[f"/embed/{path}"](a_request(), [values])
+        assert packed_with_files(html) < LARGEST_PAGE
+        assert not re.search(b"<(form|input|button)", html)
+    shown = calls.answers["GetMatch"].match
+    for state, is_in_set, says in (
+        (4, False, b"data-frames="),
+        (3, False, b"data-live="),
+        (3, True, b'class="card"'),
+    ):
+        shown.state = state
+        if state == 3:
+            shown.ClearField("result")
+            shown.ClearField("end_time")
+        shown.deal_set.name = "sets/one" if is_in_set else ""
+        html = await pages["/embed/matches/{match}"](a_request(), ["m"])
+        assert says in html
+        assert (b'id="viewer"' in html) is not is_in_set

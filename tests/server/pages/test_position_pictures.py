@@ -52,12 +52,18 @@ def test_every_step_can_be_drawn(scene: Any) -> None:
         assert all(name in words for name in replay.names)
 
 
-def test_names_stay_text_and_games_that_are_not_drawn_show_names_and_points() -> None:
+def test_names_stay_text_and_games_from_outside_show_their_drawing_as_text() -> None:
     replay = build_replay(json.loads(RECORD))
-    strange = replace(replay, game="leduc", bots=('bots/<script>&"/versions/1', *replay.bots[1:]))
-    drawn = draw_position(strange, 3)
+    drawing = [{"zone": "hand", "cards": [{"text": "Q<"}], "owner": 0}, {"counter": "pot", "value": 3}]
+    frame = replace(replay.frames[3], table={"drawing": drawing}, own=({"drawing": []}, None))
+    strange = replace(
+        replay, game="leduc", bots=('bots/<script>&"/versions/1', replay.bots[1]), frames=(frame,)
+    )
+    drawn = draw_position(strange, 0)
     assert "<script" not in drawn
-    assert '<script>&"' in [each.text for each in ElementTree.fromstring(drawn).iter(TEXT)]
+    words = [each.text for each in ElementTree.fromstring(drawn).iter(TEXT)]
+    assert {'<script>&"', "hand: Q<"} <= set(words)
+    assert "pot: 3" not in words
 
 
 @pytest.mark.asyncio
