@@ -148,17 +148,17 @@ class Match:
         prompt, own = position.prompt, position.seats[seat]
         is_building = seat in self._clock and not self._has_called(seat)
         is_asked = prompt is not None and seat in prompt.seats and is_building
-        return SeatUpdate(
-            prompt=prompt.number if prompt else 0,
-            to_act=is_asked,
-            pace=prompt.pace if prompt else "",
-            move_ms=self._clock.free_left_ms(prompt.pace, seat, now) if prompt and is_asked else 0,
-            bank_ms=0 if prompt and prompt.race else own.bank_ms,
-            charged_ms=own.charged_ms,
-            allowance_ms=self._clock.allowance_ms(seat) if is_asked else 0,
-            strikes=own.strikes,
-            seen_seq=position.seen_seq(seat),
-            view=self.view_for(seat),
+        return SeatUpdate(  # in the order of the fields
+            prompt.number if prompt else 0,
+            is_asked,
+            prompt.pace if prompt else "",
+            self._clock.free_left_ms(prompt.pace, seat, now) if prompt and is_asked else 0,
+            0 if prompt and prompt.race else own.bank_ms,
+            own.charged_ms,
+            self._clock.allowance_ms(seat) if is_asked else 0,
+            own.strikes,
+            position.seen_seq(seat),
+            self.view_for(seat),
         )
 
     def _has_called(self, seat: Seat) -> bool:

@@ -44,17 +44,8 @@ class TurnPrompt:
                 state, choices = decision.game.play(position.state, seat, move), None
         except IllegalMove as illegal:
             return now if decision.reject_illegal(seat, request_id, str(illegal), now) else None
-        entry = Moved(
-            seq=position.seq + 1,
-            at_ms=now,
-            seat=seat,
-            prompt=prompt.number,
-            move=decision.game.move_to_json(move),
-            asked_ms=asked_ms,
-            allowance_ms=allowance_ms,
-            charged_ms=charged_ms,
-            request_id=request_id,
-        )
+        written, seq = decision.game.move_to_json(move), position.seq + 1
+        entry = Moved(seq, now, seat, prompt.number, written, asked_ms, allowance_ms, charged_ms, request_id)
         decision.record_entry(entry if choices is None else with_choices(entry, choices), state)
         decision.effects.append(AcceptMove(seat, request_id, charged_ms))
         return now

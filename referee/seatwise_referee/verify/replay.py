@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
 from seatwise_referee.ending import Ending, result_ranks
 from seatwise_referee.game import IllegalMove, Json, Outcome, Prompt, RaceGame, Seat
@@ -49,6 +49,8 @@ from seatwise_referee.verify.charges import (
     question_of,
 )
 from seatwise_referee.verify.fault import BadRecord, quote_value
+
+_new_tuple: Final = tuple.__new__
 
 
 def check_draw(entry: DrawnMove, setup: Setup, nonces: Iterable[bytes | None]) -> None:
@@ -145,7 +147,8 @@ class RecordReplay:
         if prompt is None:
             self._question = None
         elif before is None or before.number != prompt.number:
-            self._question = OpenQuestion(prompt, entry.seq, entry.at_ms, position.race_ms, [])
+            opened: Any = (prompt, entry.seq, entry.at_ms, position.race_ms, [])
+            self._question = _new_tuple(OpenQuestion, opened)  # after nearly each entry; see position.py
         elif type(entry) is TakenOver:
             self._question = OpenQuestion(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms, [])
         elif self._question is not None:

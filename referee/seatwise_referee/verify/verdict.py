@@ -136,9 +136,9 @@ def _read_entries(record: dict[str, Any]) -> list[Entry]:
     """Return the entries, which are in order. Raises `BadRecord`."""
     entries: list[Entry] = []
     at_ms, seats = 0, len(record["seats"])
-    _check_order([body.seq if isinstance(body, Moved) else body.get("seq") for body in record["entries"]])
+    _check_order([body.seq if type(body) is Moved else body.get("seq") for body in record["entries"]])
     for place, body in enumerate(record["entries"], start=1):
-        is_plain = isinstance(body, Moved) and body.seat < seats  # nearly always
+        is_plain = type(body) is Moved and body.seat < seats  # nearly always
         entry: Entry = body if is_plain else _read_entry(body, seats, place)
         if entry.at_ms < at_ms:
             raise BadRecord(f"at_ms falls from {at_ms} to {entry.at_ms}", place)

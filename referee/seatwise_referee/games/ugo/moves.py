@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from seatwise_referee.games.ugo.cards import BY_TEXT, CARDS, UgoCard, subset_reader
 
@@ -44,9 +44,14 @@ def move_to_json(move: UgoMove) -> Json:
 def move_from_json(json: Json) -> UgoMove:
     """Return the move that was written so. Raises `ValueError` for anything else."""
     if type(json) is dict and len(json) == 1:  # nearly always; a pattern takes four times as long
-        text = json.get("play")
-        if type(text) is str and text in BY_TEXT:
-            return PLAYS[BY_TEXT[text]]
+        body: dict[str, Any] = json
+        try:
+            if "play" in body:
+                return PLAYS[BY_TEXT[body["play"]]]
+            if type(texts := body["arrange"]) is list:
+                return Arrange(tuple([BY_TEXT[text] for text in texts]))
+        except (KeyError, TypeError):
+            pass  # the pattern says what is wrong
     match json:
         case {"play": str(text), **others} if not others:
             return PLAYS[UgoCard.parse(text)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
@@ -67,7 +66,9 @@ class Ugo:
         """Return the question to the one seat that is asked: for a card, or for the order in which it lays cards it won."""
         if state.asked is None:
             return None
-        return _cached_prompt(state.prompt, state.asked, "arrange" if state.table.won else "card")
+        key = (state.prompt, state.asked, bool(state.table.won))
+        known = _PROMPTS.get(key)
+        return _new_prompt(key) if known is None else known
 
     def legal_moves(self, state: UgoState, seat: Seat) -> Iterator[UgoMove]:
         """Yield cards in the order of their numbers; of the ways to lay, the default first."""
@@ -131,9 +132,14 @@ class Ugo:
         return seats
 
 
-@lru_cache(maxsize=4096)  # all prompts of eight rounds; to make one costs as much as to play a card
-def _cached_prompt(number: int, seat: Seat, pace: str) -> Prompt:
-    return Prompt(number, frozenset((seat,)), pace)
+_PROMPTS: Final[dict[tuple[int, Seat, bool], Prompt]] = {}
+"""All prompts of eight rounds are few thousand; to make one costs as much as to play a card."""
+
+
+def _new_prompt(key: tuple[int, Seat, bool]) -> Prompt:
+    number, seat, arranges = key
+    prompt = _PROMPTS[key] = Prompt(number, frozenset((seat,)), "arrange" if arranges else "card")
+    return prompt
 
 
 def _deal_in_clear(number: int, seats: int, seed: bytes) -> Json:

@@ -120,21 +120,21 @@ def view_of(state: UgoState, seat: Seat | None) -> UgoView:
     table, round_ = state.table, state.round
     hand = 0 if seat is None else state.hands[seat]
     is_asked_for_card = seat is not None and seat == state.asked and not table.won
-    return UgoView(
-        seat=seat,
-        round=round_.number,
-        rounds=round_.rounds,
-        starter=starter_of(round_.number, len(state.hands)),
-        hand=cards_of(hand),
-        hand_sizes=tuple(map(int.bit_count, state.hands)),
-        leader=table.leader,
-        trick=state.trick,
-        legal_cards=cards_of(legal_mask(hand, state.trick)) if is_asked_for_card else (),
-        won_cards=table.won,
-        arranger=table.leader if table.won else None,
-        kingdoms=table.kingdoms,
-        supply=table.supply,
-        points=round_.points,
-        tricks=table.tricks,
-        last_round=round_.last_round,
+    return UgoView(  # in the order of the fields
+        seat,
+        round_.number,
+        round_.rounds,
+        starter_of(round_.number, len(state.hands)),
+        cards_of(hand),
+        tuple(map(int.bit_count, state.hands)),
+        table.leader,
+        state.trick,
+        cards_of(legal_mask(hand, state.trick)) if is_asked_for_card else (),
+        table.won,
+        table.leader if table.won else None,
+        table.kingdoms,
+        table.supply,
+        round_.points,
+        table.tricks,
+        round_.last_round,
     )
