@@ -182,6 +182,7 @@ HUGE: dict[str, Callable[[], bytes]] = {
     "name",
     [name if name in ("keys", "lists") else pytest.param(name, marks=pytest.mark.slow) for name in HUGE],
 )
+@pytest.mark.slow
 def test_no_line_takes_more_memory_than_the_page_says(name: str, tmp_path: Path) -> None:
     (tmp_path / "huge").write_bytes(HUGE[name]())
     command = [sys.executable, "-c", _LIMITED, str(tmp_path / "huge")]

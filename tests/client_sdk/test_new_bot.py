@@ -133,6 +133,7 @@ class AskedNode(seatwise.Bot):
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed here")
+@pytest.mark.slow
 def test_the_node_starter_beats_random(tmp_path: Path) -> None:
     """The starters of the other languages play by the same rule, as their own tests say."""
     folder = write(tmp_path / "mine", "--language", "node")

@@ -34,6 +34,7 @@ def played(bots: list[str]) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     "others", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_counting_is_stronger_than_greedy(others: int) -> None:
     found = played(["counting", *["greedy"] * others])
     (counted,) = found["counting"]

@@ -114,6 +114,7 @@ def test_few_open_cards_of_another_give_no_reason() -> None:
     assert not any(another_may_call(view_after(1, seed, cards=GOAL - 1)) for seed in range(10))
 
 
+@pytest.mark.slow
 def test_it_is_stronger_than_the_solver_and_plays_the_same_each_time() -> None:
     bots = ["look-ahead", "solver"]
     first, again = (

@@ -170,6 +170,7 @@ def test_the_gain_that_is_told_is_what_was_given() -> None:
     [Season(), Season(matches=200, deal=4, cards=2.0)],
     ids=["four seats", "travelling deals"],
 )
+@pytest.mark.slow
 def test_honest_seasons_are_seldom_named(season: Season) -> None:
     """One in twenty is allowed for each part; three of six are too many for that."""
     found = reports(season, 6)

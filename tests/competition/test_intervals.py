@@ -137,6 +137,7 @@ MORE_SEASONS = [
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("kind", SEASONS if FULL else SEASONS[-1:], ids=str)
+@pytest.mark.slow
 def test_intervals_hold_the_truth(kind: tuple[int, int, int, Duplicate, float]) -> None:
     """A hundred and twenty seasons cannot tell 0.93 from 0.92; a thousand can, see below."""
     found = covered(*kind, seasons=120)

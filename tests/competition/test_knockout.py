@@ -162,6 +162,7 @@ def test_if_favourites_win_a_better_seed_never_has_it_harder_in_any_round(size: 
         assert order == list(range(entrants))
 
 
+@pytest.mark.slow
 def test_no_bot_meets_the_bot_of_the_round_before_until_the_final() -> None:
     for entrants in range(5, 65):
         plan, results, met = Knockout(bots(entrants), 4, 2), {}, set()

@@ -122,6 +122,7 @@ def test_the_imbalance_can_be_printed() -> None:
     assert lines[1] == "meetings of each pair: 2 to 3 (mean 2.67; as even as can be)"
 
 
+@pytest.mark.slow
 def test_thirty_two_bots_at_tables_of_four_take_moments() -> None:
     started = time.process_time()
     plan = RoundRobin(bots(32), 4, seed="a seed that no other test has")

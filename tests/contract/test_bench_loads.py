@@ -30,6 +30,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         pytest.param("patient_load.py", ("--bots", 4, "--rate", 200), marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_a_load_plays_on_a_server(processes: Any, script: str, args: tuple[Any, ...], tmp_path: Path) -> None:
     with processes.child("match_server.py", tmp_path / "data", log=tmp_path / "server.log") as server:
         told = server.hear()

@@ -80,6 +80,7 @@ def test_the_image_installs_by_hash() -> None:
     assert "--no-deps" in package
 
 
+@pytest.mark.slow
 def test_a_wheel_is_built_twice_with_the_same_bytes(tmp_path: Path) -> None:
     first, second = (
         _wheel_from(tmp_path / name, umask) for name, umask in (("one", 0o022), ("another", 0o077))

@@ -121,6 +121,7 @@ def test_a_match_without_mixed_moves_has_no_luck_of_draws(tmp_path: Path) -> Non
     assert measure_draw_luck(record) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_a_page_takes_the_luck_of_draws_off_and_says_so(tmp_path: Path) -> None:
     """The points vary less than with par and playouts alone, and the mean difference stays where it was."""
     lines = records(tmp_path, Careless, "greedy", matches=24)

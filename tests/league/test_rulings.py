@@ -39,6 +39,7 @@ def said_of(capsys: pytest.CaptureFixture[str], *command: object) -> tuple[int, 
     return code, "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_a_bot_that_was_let_back_plays_again_and_its_turns_are_published(tmp_path, capsys):
     file, out = tmp_path / "league.toml", tmp_path / "out"
     file.write_text(LEAGUE)

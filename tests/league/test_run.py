@@ -147,6 +147,7 @@ def test_a_league_that_was_killed_goes_on_where_it_was_with_no_match_twice(folde
     assert not processes_with(str(folder))
 
 
+@pytest.mark.slow
 def test_ctrl_c_lets_open_matches_end_and_says_how_to_go_on(folder):
     process = started(folder)
     until(lambda: written(folder, "result"))
@@ -258,6 +259,7 @@ registered = "bots/ben/versions/3"
 """
 
 
+@pytest.mark.slow
 def test_a_league_on_a_running_server_takes_the_bots_that_others_run(folder, capsys):
     (folder / "league.toml").write_text(OTHERS)
     with server(folder / "data") as (address, token), Client(address, token) as client:

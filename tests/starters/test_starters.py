@@ -126,6 +126,7 @@ async def test_it_does_not_come_again_after_a_final_reason(
 
 
 @pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.slow
 async def test_it_plays_by_tls_with_a_server_that_it_trusts_and_with_no_other(
     built: Built, tmp_path: Path
 ) -> None:

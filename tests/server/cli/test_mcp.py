@@ -89,6 +89,7 @@ async def test_a_model_plays_over_standard_input_and_output(house: House) -> Non
         await play_and_resign(client, token)
 
 
+@pytest.mark.slow
 async def test_a_model_plays_over_http_with_the_bearer_and_not_without(house: House, tmp_path: Path) -> None:
     import httpx2
     import mcp

@@ -134,6 +134,7 @@ async def takeovers_of(seats: Seats, house: House) -> list[int]:
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 async def test_the_matches_of_a_killed_referee_go_to_its_sibling_and_it_is_started_again(supervised) -> None:
     ships, server, house = supervised
     tables = [await ships.seated(house, **PATIENT) for _ in range(MATCHES)]

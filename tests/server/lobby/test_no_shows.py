@@ -117,6 +117,7 @@ async def test_silent_bots_cost_eight_others_three_set_up_times_each(
 
 
 @on_one_loop
+@pytest.mark.slow
 async def test_a_bot_that_sits_now_and_then_spoils_no_more_than_it_has_sat(house: House) -> None:
     """It sits down often enough to be trusted, then takes all it can get."""
     wire = await house.bot()
@@ -143,6 +144,7 @@ def chair_of(wire: Wire, offer: pb.SeatOffer) -> Chair:
 
 
 @on_one_loop
+@pytest.mark.slow
 async def test_a_bot_that_sits_down_at_the_last_moment_keeps_one_table_waiting_at_a_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

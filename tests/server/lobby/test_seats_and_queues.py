@@ -301,6 +301,7 @@ async def test_a_newer_attendance_waits_only_in_the_queues_that_it_names(house):
     assert names(other) == [free.name]
 
 
+@pytest.mark.slow
 async def test_a_hundred_bots_that_come_and_go_leave_nothing_behind(house):
     bots = await asyncio.gather(*[house.bot() for _ in range(20)])
     for _ in range(5):

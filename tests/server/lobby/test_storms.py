@@ -54,7 +54,7 @@ async def goes_on(survivors: Sequence[Survivor]) -> None:
 # All at once
 
 
-@pytest.mark.parametrize("bots", [100, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("bots", [pytest.param(each, marks=pytest.mark.slow) for each in (100, 2000)])
 @pytest.mark.timeout(300)
 async def test_after_a_restart_all_bots_that_come_back_at_once_get_in(bots):
     async with server_process(log_level="info") as (process, house):

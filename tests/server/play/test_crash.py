@@ -116,6 +116,7 @@ async def test_a_killed_server_goes_on_at_once_when_it_is_started_again():
         assert any(times(record, "taken_over") for record in records)
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_told_to_stop_ends_in_order_and_goes_on_when_it_is_started_again():
     async with server_process() as (process, house), playing(house, 2, 4) as players:
         await players.after(8)
@@ -129,6 +130,7 @@ async def test_a_server_that_is_told_to_stop_ends_in_order_and_goes_on_when_it_i
         assert any("SERVER_STOPPING" in survivor.hows for survivor in players.all)
 
 
+@pytest.mark.slow
 async def test_a_folder_and_a_port_that_are_taken_are_refused_in_clear_words():
     async with server_process() as (process, house):
         second = ServerProcess(process.data)
@@ -154,6 +156,7 @@ async def test_a_folder_and_a_port_that_are_taken_are_refused_in_clear_words():
 # Its Redis
 
 
+@pytest.mark.slow
 async def test_play_goes_on_when_the_private_redis_was_killed():
     async with server_process() as (process, house), playing(house, 2, 3, 4) as players:
         for moves in (6, 15):
@@ -193,6 +196,7 @@ async def test_clocks_freeze_while_redis_stands_still():
         assert {survivor.links for survivor in players.all} == {1}
 
 
+@pytest.mark.slow
 async def test_a_server_whose_redis_is_gone_for_good_stops_in_clear_words_and_has_all_when_it_is_back():
     async with server_process("--gone-for-good", "0.5") as (process, house), playing(house, 2, 3) as players:
         await players.after(8)

@@ -106,6 +106,7 @@ async def test_a_zombie_says_nothing_of_a_match_that_another_has(by_both) -> Non
     assert [it for it in said if it.match] == []
 
 
+@pytest.mark.slow
 async def test_a_referee_that_is_stopped_in_order_hands_its_matches_over_at_once(by_both) -> None:
     processes, house = by_both
     seats = await processes.seated(house, **PATIENT)

@@ -318,6 +318,7 @@ def cluster(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_secrets_are_made_once_and_readable_for_their_owner_alone(cluster):
     made = {path.name: path.read_text() for path in (cluster / "secrets").iterdir() if path.is_file()}
     assert len(made["admin.token"]) >= 32

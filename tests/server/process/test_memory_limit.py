@@ -35,6 +35,7 @@ LIMITED = ("--max-memory", "250M")
 SECOND = {"free_ms": {"card": 1000, "arrange": 1000}, "bank_ms": 1, "grace_ms": 50}
 
 
+@pytest.mark.slow
 async def test_a_lone_server_that_grows_stops_in_order_and_its_matches_go_on_after_the_start(monkeypatch):
     monkeypatch.setattr("harness.process.ServerProcess.before", GROWS)
     async with server_process(*LIMITED) as (process, house):

@@ -172,6 +172,7 @@ def _full(monkeypatch):
 
 
 @pytest.mark.usefixtures("_full")
+@pytest.mark.slow
 async def test_a_full_house_says_so_and_when_to_come_back(house):
     bot = await house.bot()
     refused = [

@@ -85,6 +85,7 @@ async def play(process: ServerProcess, matches: int = 2, **security: Any) -> Non
 # By themselves
 
 
+@pytest.mark.slow
 async def test_a_pair_of_its_own_serves_a_lan(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """What it prints is the fingerprint of its key, and with that alone bots play."""
     async with serving(tmp_path, "--tls", "auto") as process:
@@ -203,6 +204,7 @@ def ca(tmp_path: Path) -> str:
     return CA.write(tmp_path, "ca")[0]
 
 
+@pytest.mark.slow
 async def test_offers_say_that_referees_speak_tls(tmp_path: Path, files: tuple[str, ...], ca: str) -> None:
     """Every process speaks TLS; each offer says so; the same bots are nowhere in clear."""
     async with AsyncExitStack() as stack:

@@ -25,6 +25,7 @@ def test_a_coroutine_runs_in_the_loop_that_was_asked_for() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.slow
 async def test_a_match_is_played_on_a_server_on_uvloop_which_ends_in_order() -> None:
     async with server_process("--uvloop") as (process, house):
         async with house.table() as table:

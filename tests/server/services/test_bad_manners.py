@@ -56,6 +56,7 @@ async def reasons(chair: Chair, count: int) -> Counter[str]:
 
 
 @pytest.mark.sampled
+@pytest.mark.slow
 async def test_thousands_of_messages_at_once_are_all_answered_and_nobody_waits_for_them(house):
     async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
         stale = message([item(table.name, asked.seat, submit_move=submission(99, ugo_pb2.Move(play=1)))])
@@ -176,6 +177,7 @@ async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
     "the relay reads in place of the bot; test_rest_hostile.py has callers that do not read"
 )
 @pytest.mark.usefixtures("impatience")
+@pytest.mark.slow
 async def test_a_bot_that_never_reads_loses_its_stream_and_fills_no_memory(house):
     async with bystanders(house), dealt(house) as (table, asked, _):
         older, deaf = asked.stream, asked.wire.play(reads=False, pongs=False)

@@ -36,6 +36,7 @@ async def peak_during(pid: int, work: asyncio.Task[int]) -> float:
 @pytest.mark.parametrize(
     ("calls", "elements", "most_mb"), [(60_000, 0, 40), (6_000, 440, 130)], ids=["many calls", "many headers"]
 )
+@pytest.mark.slow
 async def test_calls_that_are_never_completed_take_little_memory(
     calls: int, elements: int, most_mb: int
 ) -> None:
@@ -50,6 +51,7 @@ async def test_calls_that_are_never_completed_take_little_memory(
         await house.admin.bots.ListBots(game_service_pb2.ListGamesRequest())
 
 
+@pytest.mark.slow
 async def test_a_burst_on_one_connection_waits_for_its_turn_and_is_served(house: House) -> None:
     wire: Wire = house.wire()
     ask = wire.channel.unary_unary(

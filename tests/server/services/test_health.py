@@ -167,6 +167,7 @@ async def deaf_watcher(address: str) -> AsyncIterator[None]:
     writer.close()
 
 
+@pytest.mark.slow
 async def test_a_health_watcher_who_never_reads_keeps_no_server_from_stopping():
     async with server_process() as (process, house), deaf_watcher(house.address):
         process.signal(signal.SIGTERM)

@@ -169,6 +169,7 @@ SLOW = [pytest.param(way, marks=pytest.mark.slow) for way in (snapshot, by_comma
 
 
 @pytest.mark.parametrize("backup", [copy_of_the_log, *SLOW])
+@pytest.mark.slow
 async def test_a_backup_is_played_on_and_lost_moves_are_known(folder, backup):
     live, restored = node(folder / "live"), None
     live.start()

@@ -99,6 +99,7 @@ async def installed(folder: Path) -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("redis", [gate, installed])
+@pytest.mark.slow
 async def test_matches_are_played_on_a_redis_that_wants_certificates(
     tmp_path: Path, redis: Callable[[Path], AbstractAsyncContextManager[int]]
 ) -> None:

@@ -334,6 +334,7 @@ async def test_the_clients_calls_bridge_a_failover(store: Store, cluster: Cluste
 # What all of them promise
 
 
+@pytest.mark.slow
 async def test_with_a_replica_waited_for_a_failover_loses_nothing(
     client: RedisClient, store: Store, careful: Flusher, gaps: Gaps, nodes: Nodes
 ) -> None:
@@ -496,6 +497,7 @@ async def test_no_sentinel_is_forgotten_when_many_ask_at_once(watched: SentinelN
 
 
 @with_sentinels
+@pytest.mark.slow
 async def test_a_primary_that_stands_still_is_replaced_and_comes_back_as_a_replica(
     store: Store, careful: Flusher, gaps: Gaps, watched: SentinelNodes
 ) -> None:

@@ -41,6 +41,7 @@ async def port() -> AsyncIterator[tuple[int, Arrivals]]:
     await server.stop(0)
 
 
+@pytest.mark.slow
 async def test_a_socket_comes_when_it_is_accepted_however_late_its_upgrade(
     port: tuple[int, Arrivals],
 ) -> None:
