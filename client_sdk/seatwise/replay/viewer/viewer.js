@@ -89,7 +89,7 @@ class Viewer {
     this.opened = { section: make("details", { class: "opened", open: "" }), title: make("summary"), drawn: make("div") };
     this.opened.section.append(this.opened.title, this.opened.drawn);
     this.moves = make("ol", { class: "moves", tabindex: "0", "aria-label": "Moves" });
-    const told = make("div", { class: "told" }, this.facts, this.sentence, this.turn, this.hint);
+    const told = make("div", { class: "told", tabindex: "0", role: "group", "aria-label": "This step" }, this.facts, this.sentence, this.turn, this.hint);
     const stage = make("div", { class: "stage" }, make("div", { class: "top" }, told, this.table), this.boards, this.opened.section);
     this.side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
     element.classList.add("viewer", ...(this.isFeatured ? ["featured"] : []));

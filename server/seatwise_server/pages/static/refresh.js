@@ -24,6 +24,7 @@ function replaceSection(old, newer) {
 }
 
 function replaceSections(loaded) {
+  if (loaded.querySelector("#viewer") && !document.querySelector("#viewer")) location.reload(); // there is a match to play now
   for (const old of document.querySelectorAll("[data-live][id]")) {
     const newer = loaded.getElementById(old.id);
     // A section with the focus stays as it is: a person reads it or is about to follow a link.
