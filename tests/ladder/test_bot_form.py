@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from seatwise_server.competition.logged_result import LoggedResult
@@ -12,12 +13,19 @@ from seatwise_server.ladder.bot_form import (
     BotForm,
     BotForms,
     PairMeetings,
-    compute_forms,
     rate_log,
     rated_results,
 )
 
 A, B, C = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1")
+
+
+def compute_forms(results: Iterable[LoggedResult]) -> BotForms:
+    """The forms of a whole log."""
+    found = BotForms()
+    for each in results:
+        found.apply_result(each)
+    return found
 
 
 def match(seq: int, bots: tuple[str, ...], *endings: str) -> LoggedResult:

@@ -126,14 +126,6 @@ class BotForms:
             self._forms[bot] = replace(form, forfeits=())
 
 
-def compute_forms(results: Iterable[LoggedResult]) -> BotForms:
-    """Compute the forms from a whole log."""
-    found = BotForms()
-    for result in results:
-        found.apply_result(result)
-    return found
-
-
 def most_meetings(field: int, seats: int) -> int:
     """Return how often a pair may meet within `PAIR_WINDOW_MATCHES` matches of either, in a field of so many versions.
 

@@ -1,4 +1,4 @@
-"""Linear algebra for some tens of unknowns, on lists of floats. `ordered_arrays` is for hundreds.
+"""Linear algebra for some tens of unknowns, on lists of floats.
 
 It is written by hand, without numpy, so that one log gives the same published figures on every machine (see `numeric`).
 Every sum runs from the first element to the last.
@@ -6,7 +6,6 @@ Every sum runs from the first element to the last.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -39,44 +38,6 @@ def dot_product(one: Sequence[float], other: Sequence[float]) -> float:
     """Return the sum of products. The longer vector is cut to the length of the other."""
     total: float = add_up(map(mul, one, other))
     return total
-
-
-def invert_matrix(matrix: Matrix) -> Matrix:
-    """Return the inverse of a symmetric positive definite matrix, from the inverse of its Cholesky root.
-
-    Raises `ValueError` or `ZeroDivisionError` if the matrix is not positive definite.
-    """
-    size = len(matrix)
-    columns = _invert_root(_cholesky_root(matrix))
-    result = zero_matrix(size)
-    for i, column in enumerate(columns):  # a column begins at its diagonal element
-        for j in range(i + 1):
-            result[i][j] = result[j][i] = dot_product(column, columns[j][i - j :])
-    return result
-
-
-def _cholesky_root(matrix: Matrix) -> Matrix:
-    """Return the lower triangular root. Its rows end at the diagonal."""
-    rows: Matrix = []
-    for i, given in enumerate(matrix):
-        row: Vector = []
-        for j, above in enumerate(rows):
-            # `row` ends before the diagonal of `above`, and so does the dot product
-            row.append((given[j] - dot_product(row, above)) / above[j])
-        row.append(math.sqrt(given[i] - dot_product(row, row)))
-        rows.append(row)
-    return rows
-
-
-def _invert_root(root: Matrix) -> Matrix:
-    """Return the inverse of a lower triangular matrix as columns. They begin at the diagonal, because all above it is 0."""
-    columns: Matrix = []
-    for j in range(len(root)):
-        column = [1 / root[j][j]]
-        for i in range(j + 1, len(root)):
-            column.append(-dot_product(root[i][j:i], column) / root[i][i])
-        columns.append(column)
-    return columns
 
 
 def solve_system(times: Callable[[Vector], Vector], scale: Vector, right: Vector) -> Vector:
