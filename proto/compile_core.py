@@ -22,7 +22,7 @@ MODULES = {
         "decision", "effects", "ending", "match", "position", "prompt_clock", "race_prompt", "turn_prompt",
     ),
     "referee/seatwise_referee/games/ugo": ("kingdoms", "legality", "round_flow", "rules", "state", "tricks", "view"),
-    "referee/seatwise_referee/verify": ("charges", "reading", "replay", "shape", "verdict"),
+    "referee/seatwise_referee/verify": ("charges", "replay", "shape", "verdict"),
     "client_sdk/seatwise/local": ("table",),
     "client_sdk/seatwise/codec": ("wire_format",),
     "client_sdk/seatwise/kits/ugo": ("codec",),

@@ -238,7 +238,7 @@ class ServerSettings:
     )  # fmt: skip
     house_names: tuple[str, ...] = _option(
         "house-bot", (), "house bot that fills empty seats, such as house-search-2000; repeat it for as many as a match can lack",
-        str, "NAME", default_text="house-counting, house-greedy, house-random and those of Ubongo; none of games from outside",
+        str, "NAME", default_text="house-counting, house-greedy, house-random and those of races; none of games from outside",
         page="training.md#levels-to-play-against",
     )  # fmt: skip
     spectators: SpectatorDelay = _option(

@@ -206,7 +206,7 @@ def test_a_server_of_its_own_that_dies_is_started_again_and_its_matches_go_on(fo
 def test_a_folder_with_another_league_is_left_alone(folder):
     (folder / "out").mkdir()
     (folder / "out" / "season.jsonl").write_text(
-        '{"format": "seatwise.league/1", "settings": {"name": "b"}}\n'
+        '{"format": "seatwise.league/1", "league": "leagues/b", "settings": {"name": "b"}}\n'
     )
     before = (folder / "out" / "season.jsonl").read_bytes()
     code, _, err = ended(started(folder))

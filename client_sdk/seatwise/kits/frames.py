@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from seatwise_referee.game import Json, Seat
 
@@ -131,6 +131,40 @@ class Frame:
 def is_open_to(viewpoint: Viewpoint, seat: int) -> bool:
     """Return whether this viewpoint may know what only the bot of that seat knew."""
     return viewpoint in (ALL_OPEN, seat)
+
+
+INK, SOFT, PAPER, RULE = "#1d2327", "#545e65", "#fbfaf7", "#cfcfc6"
+"""The colours of pictures: of words, of less important words, of the ground, of thin lines."""
+
+
+class PictureShape(NamedTuple):
+    """One element of SVG; `text_anchor` stands for text-anchor."""
+
+    name: str
+    attributes: dict[str, float | str]
+    words: str = ""
+
+
+class SeatPicture(NamedTuple):
+    """The cards that lie before one seat, as a picture."""
+
+    width: float
+    height: float
+    shapes: list[PictureShape]
+
+
+def draw_box(
+    x: float, y: float, width: float, height: float, *, rx: float, fill: str, stroke: str
+) -> PictureShape:
+    """Return a box with round corners."""
+    return PictureShape(
+        "rect", {"x": x, "y": y, "width": width, "height": height, "rx": rx, "fill": fill, "stroke": stroke}
+    )
+
+
+def draw_words(x: float, y: float, words: str, size: float, fill: str, **more: str) -> PictureShape:
+    """Return a line of text."""
+    return PictureShape("text", dict(x=x, y=y, font_size=size, fill=fill, **more), words)
 
 
 class FrameWriter(Protocol):

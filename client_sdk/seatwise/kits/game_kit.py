@@ -20,7 +20,7 @@ from seatwise_referee.games.registry import GAMES
 
 if TYPE_CHECKING:
     from seatwise.codec.game_codec import GameCodec
-    from seatwise.kits.frames import FrameWriter
+    from seatwise.kits.frames import Frame, FrameWriter, SeatPicture
 
 
 SEARCH_PACKAGE: Final = "seatwise_fast"
@@ -243,6 +243,11 @@ class GameKit:
         module = import_module(self.frames_module)
         writer: FrameWriter = module.make_frame_writer(self.game) if self.is_hosted else module.FRAME_WRITER
         return writer
+
+    def load_seat_drawer(self) -> Callable[[Frame, int], SeatPicture]:
+        """Return what draws the cards before a seat, for pictures of positions. It needs no code of a game from outside."""
+        drawer: Callable[[Frame, int], SeatPicture] = import_module(self.frames_module).draw_seat
+        return drawer
 
 
 def shorten(answer: object) -> str:

@@ -6,16 +6,16 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Final
 
 from cachetools import LRUCache
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise.kits.frames import Frame, count_totals
+from seatwise.kits import KITS
+from seatwise.kits.frames import INK, PAPER, RULE, SOFT, Frame, count_totals
+from seatwise.kits.hosted.frames import draw_seat as draw_any_seat
 from seatwise.replay import MatchReplay
-from seatwise_referee.games.ubongo.geometry import cells as cells_of
-from seatwise_referee.hosted.drawing import describe_drawing
 from seatwise_server.league.report.figures import Shape, make_element
 from seatwise_server.limits import TokenBuckets
 from seatwise_server.pages.match_page import MatchPage
@@ -29,18 +29,7 @@ HEIGHT: Final = 630
 MADE_PER_SECOND: Final = 10.0
 KEPT_PICTURES: Final = 128
 TYPES: Final = {"svg": "image/svg+xml", "png": "image/png"}
-INK, SOFT, PAPER, CARD, RULE = "#1d2327", "#545e65", "#fbfaf7", "#ffffff", "#cfcfc6"
-CARD_COLOURS = {"R": "#c8452f", "B": "#2f66b8", "G": "#3f7d2e", "Y": "#d9ab1f", "K": "#6d7379"}
-SYMBOL_COLOURS = dict(
-    zip(
-        "ABCDEFGH",
-        ("#c8452f", "#2f66b8", "#3f7d2e", "#a87f00", "#8148b8", "#0a7f7b", "#b03a76", INK),
-        strict=True,
-    )
-)
-MOST_LINES: Final = 7
-Drawing = tuple[float, float, list[Shape]]
-"""Its width, its height and its shapes."""
+CARD = "#ffffff"
 
 
 class PositionPictures:
@@ -140,81 +129,13 @@ def _draw_seat(
     )  # fmt: skip
     yield _write(x + 28, y + 42, _shorten(name, int(wide / 21)), 25, weight="bold")
     yield _write(x + wide - 28, y + 42, str(points), 28, weight="bold", anchor="end")
-    width, height, shapes = draw_table_of(game, frame, seat)
+    width, height, shapes = (KITS[game].load_seat_drawer() if game in KITS else draw_any_seat)(frame, seat)
     scale = min((wide - 56) / width, (high - 80) / height)
     left = x + (wide - width * scale) / 2
-    yield make_element("g", *shapes, transform=f"translate({left:.1f} {y + 56:.1f}) scale({scale:.3f})")
-
-
-def draw_table_of(game: str, frame: Frame, seat: int) -> Drawing:
-    """Return what lies before a seat; of a game from outside the first lines of its drawing as text."""
-    table, own = cast("Any", frame.table), cast("Any", frame.own[seat])
-    if game == "ugo":
-        return _draw_kingdom(table["kingdoms"][seat]["sections"])
-    if game == "ubongo" and table.get("built"):
-        return _draw_layout(table["built"][seat]["layout"], dict(table["built"][seat]["sides"]))
-    if game == "ubongo":
-        return _draw_layout(own["layout"], dict(own["hand"])) if own else (1.0, 1.0, [])
-    items = [*table.get("drawing", ()), *((own or {}).get("drawing", ()))]
-    lines = describe_drawing([item for item in items if item.get("owner") == seat])[:MOST_LINES]
-    told = (_write(0, 20 + 24 * line, _shorten(words, 46), 17, SOFT) for line, words in enumerate(lines))
-    return 480.0, 24.0 * MOST_LINES, list(told)
-
-
-def _draw_kingdom(sections: list[list[str]]) -> Drawing:
-    shapes = []
-    for place, stack in enumerate(sections):
-        shapes.append(
-            make_element("rect", x=place * 63.5, width=56, height=116, rx=5, fill="none", stroke=RULE)
-        )
-        gap = min(15, 56 / max(1, len(stack) - 1))
-        for number, card in enumerate(stack):
-            x, y = place * 63.5 + 13, 8 + number * gap
-            colour = INK if card[0] == "Y" else CARD
-            shapes += [
-                make_element(
-                    "rect",
-                    x=x,
-                    y=y,
-                    width=30,
-                    height=44,
-                    rx=4,
-                    fill=CARD_COLOURS.get(card[0], SOFT),
-                    stroke="#00000066",
-                ),
-                _write(x + 15, y + 18, card[1:], 17, colour, weight="bold", anchor="middle"),
-                _write(x + 9, y + 38, card[0], 10, colour, weight="bold", anchor="middle"),
-            ]
-    return 310.0, 116.0, shapes
-
-
-def _draw_layout(layout: list[list[Any]], sides: dict[str, str]) -> Drawing:
-    cells = {
-        (cell, symbol)
-        for card, *at in layout
-        for cell, symbol in zip(cells_of(*at), sides[card], strict=True)
-    }
-    if not cells:
-        return 1.0, 1.0, []
-    left, top = (min(cell[axis] for cell, _ in cells) for axis in (0, 1))
-    right, bottom = (max(cell[axis] for cell, _ in cells) + 1 for axis in (0, 1))
-    shapes = []
-    for _, x, y, turn in layout:
-        wide, high = (3, 2) if turn % 2 else (2, 3)
-        shapes.append(
-            make_element(
-                "rect", x=(x - left) * 20 + 1, y=(y - top) * 20 + 1, width=wide * 20 - 2, height=high * 20 - 2, rx=4,
-                fill=PAPER, stroke=INK,
-            )
-        )  # fmt: skip
-    for (x, y), symbol in sorted(cells):
-        colour = SYMBOL_COLOURS.get(symbol, INK)
-        shapes.append(
-            _write(
-                (x - left) * 20 + 10, (y - top) * 20 + 16, symbol, 15, colour, weight="bold", anchor="middle"
-            )
-        )
-    return max((right - left) * 20.0, 120.0), max((bottom - top) * 20.0, 80.0), shapes
+    inner = (
+        make_element(each.name, *([each.words] if each.words else []), **each.attributes) for each in shapes
+    )
+    yield make_element("g", *inner, transform=f"translate({left:.1f} {y + 56:.1f}) scale({scale:.3f})")
 
 
 def _write(

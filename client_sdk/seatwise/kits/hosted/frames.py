@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatwise.kits.frames import Frame, FrameWriter, TableFacts, describe_lead
+from seatwise.kits.frames import SOFT, Frame, FrameWriter, SeatPicture, TableFacts, describe_lead, draw_words
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.hosted.drawing import describe_drawing, describe_move_json, draw_any_view
 from seatwise_referee.hosted.hosted_game import GameFault
@@ -124,3 +124,17 @@ class HostedFrameWriter:
 def make_frame_writer(rules: HostedRules) -> FrameWriter:
     """Return the writer of one game."""
     return HostedFrameWriter(rules)
+
+
+MOST_LINES = 7
+
+
+def draw_seat(frame: Frame, seat: int) -> SeatPicture:
+    """Return the first lines of the drawing that are of this seat, as text."""
+    drawings: list[Any] = [frame.table, frame.own[seat] or {}]
+    items = [item for each in drawings for item in each.get("drawing", ()) if item.get("owner") == seat]
+    told = (
+        line if len(line) <= 46 else f"{line[:45].strip()}…" for line in describe_drawing(items)[:MOST_LINES]
+    )
+    shapes = [draw_words(0, 20 + 24 * number, line, 17, SOFT) for number, line in enumerate(told)]
+    return SeatPicture(480, 24 * MOST_LINES, shapes)

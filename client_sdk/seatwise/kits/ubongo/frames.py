@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from seatwise.kits.frames import describe_lead
+from seatwise.kits.frames import INK, PAPER, SeatPicture, describe_lead, draw_box, draw_words
 from seatwise.kits.ubongo.text import draw
 from seatwise_referee.game import Json
 from seatwise_referee.games.ubongo import (
@@ -22,6 +22,7 @@ from seatwise_referee.games.ubongo import (
     symbols_in,
     touch,
 )
+from seatwise_referee.games.ubongo.geometry import cells
 
 if TYPE_CHECKING:
     from seatwise.kits.frames import Frame, FrameWriter, TableFacts
@@ -173,3 +174,38 @@ def _indent(text: str) -> list[str]:
 
 
 FRAME_WRITER: Final[FrameWriter] = UbongoFrameWriter()
+
+
+SYMBOL_COLOURS = dict(
+    zip(
+        "ABCDEFGH",
+        ("#c8452f", "#2f66b8", "#3f7d2e", "#a87f00", "#8148b8", "#0a7f7b", "#b03a76", INK),
+        strict=True,
+    )
+)
+
+
+def draw_seat(frame: Frame, seat: int) -> SeatPicture:
+    """Return the picture of a layout: that of the finished round, or what the seat lays now if the viewpoint may know it."""
+    table: Any = frame.table
+    own: Any = frame.own[seat]
+    if built := table.get("built"):
+        layout, sides = built[seat]["layout"], dict(built[seat]["sides"])
+    else:
+        layout, sides = (own["layout"], dict(own["hand"])) if own else ([], {})
+    found = {
+        (cell, symbol) for card, *at in layout for cell, symbol in zip(cells(*at), sides[card], strict=True)
+    }
+    if not found:
+        return SeatPicture(1, 1, [])
+    left, top = (min(cell[axis] for cell, _ in found) for axis in (0, 1))
+    right, bottom = (max(cell[axis] for cell, _ in found) + 1 for axis in (0, 1))
+    shapes = []
+    for _, x, y, turn in layout:
+        wide, high = (3, 2) if turn % 2 else (2, 3)
+        place = ((x - left) * 20 + 1, (y - top) * 20 + 1, wide * 20 - 2, high * 20 - 2)
+        shapes.append(draw_box(*place, rx=4, fill=PAPER, stroke=INK))
+    for (x, y), symbol in sorted(found):
+        at, colour = ((x - left) * 20 + 10, (y - top) * 20 + 16), SYMBOL_COLOURS.get(symbol, INK)
+        shapes.append(draw_words(*at, symbol, 15, colour, font_weight="bold", text_anchor="middle"))
+    return SeatPicture(max((right - left) * 20, 120), max((bottom - top) * 20, 80), shapes)

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from operator import sub
 from typing import TYPE_CHECKING, Any, Final
 
-from seatwise.kits.frames import count_totals, describe_lead
+from seatwise.kits.frames import (
+    INK,
+    RULE,
+    SOFT,
+    SeatPicture,
+    count_totals,
+    describe_lead,
+    draw_box,
+    draw_words,
+)
 from seatwise_referee.game import Json
 from seatwise_referee.games.ugo import (
     MOST_FARMERS,
@@ -219,3 +228,25 @@ def _draw_seat(frame: Frame, seat: int, name: str) -> list[str]:
 
 
 FRAME_WRITER: Final[FrameWriter] = UgoFrameWriter()
+
+
+CARD_COLOURS = {"R": "#c8452f", "B": "#2f66b8", "G": "#3f7d2e", "Y": "#d9ab1f", "K": "#6d7379"}
+
+
+def draw_seat(frame: Frame, seat: int) -> SeatPicture:
+    """Return the picture of a kingdom: its five sections, with all cards of a stack in sight."""
+    table: Any = frame.table
+    shapes = []
+    for place, stack in enumerate(table["kingdoms"][seat]["sections"]):
+        shapes.append(draw_box(place * 63.5, 0, 56, 116, rx=5, fill="none", stroke=RULE))
+        gap = min(15, 56 / max(1, len(stack) - 1))
+        for number, card in enumerate(stack):
+            x, y = place * 63.5 + 13, 8 + number * gap
+            colour = INK if card[0] == "Y" else "#ffffff"
+            middle = {"font_weight": "bold", "text_anchor": "middle"}
+            shapes += [
+                draw_box(x, y, 30, 44, rx=4, fill=CARD_COLOURS.get(card[0], SOFT), stroke="#00000066"),
+                draw_words(x + 15, y + 18, card[1:], 17, colour, **middle),
+                draw_words(x + 9, y + 38, card[0], 10, colour, **middle),
+            ]
+    return SeatPicture(310, 116, shapes)
