@@ -43,6 +43,15 @@ class PlayedSeason:
         return Counter(bot for _, absent in self.missed for bot in absent)
 
     @cached_property
+    def results_by_bot(self) -> dict[str, list[LoggedResult]]:
+        """The results of each bot, each once, in their order."""
+        found: dict[str, list[LoggedResult]] = {}
+        for result in self.results:
+            for bot in set(result.bots):
+                found.setdefault(bot, []).append(result)
+        return found
+
+    @cached_property
     def points_by_bot(self) -> dict[str, list[float]]:
         """Each bot's counted points: of its matches, and of walk-overs the lowest of the season or the expected ones."""
         return self._add_walk_overs(counted_points)

@@ -47,9 +47,8 @@ def head_to_head(season: PlayedSeason, bot: str, level: Sequence[str]) -> float:
     "Direct encounter" (DE) of FIDE, C.07 article 6. FIDE applies it only if all level players have met. Here the meetings
     that there were count.
     """
-    shares = [
-        share for other in level if other != bot for share in _shares_against(season.results, bot, other)
-    ]
+    own = season.results_by_bot.get(bot, ())
+    shares = [share for other in level if other != bot for share in _shares_against(own, bot, other)]
     return mean_of(shares, 0.5)
 
 
@@ -66,7 +65,8 @@ def mean_buchholz(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 
     "Buchholz" (BH) of FIDE, C.07 article 8.1, as a mean. Byes count for the opponents' scores and are no opponents.
     """
-    met = [other for result in season.results if bot in result.bots for other in result.bots if other != bot]
+    own = season.results_by_bot.get(bot, ())
+    met = [other for result in own for other in result.bots if other != bot]
     return mean_of([mean_score(season, other, ()) for other in met], MEAN_OF_NOTHING)
 
 
