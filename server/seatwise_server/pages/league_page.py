@@ -367,6 +367,8 @@ def _describe_rule(league: League) -> str:
 def _name_some(others: Sequence[str], possible: int) -> str:
     if len(others) == possible > 1:
         return "any other"
+    if possible >= MOST_CROSSED and len(others) > 2:  # rows of a long table stay one line high
+        return f"{len(others)} others"
     if len(others) > NAMED_RIVALS + 1:
         return f"{', '.join(others[:NAMED_RIVALS])} and {len(others) - NAMED_RIVALS} more"
     return ", ".join(others) or "none"

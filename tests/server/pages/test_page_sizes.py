@@ -46,6 +46,7 @@ from seatwise_server.pages.league_page import (
     LeaguePage,
     LeagueSchedule,
     _find_likes,
+    _name_some,
     league_verdict,
     plan_league,
     round_rows,
@@ -242,6 +243,21 @@ def _league_result(place: int, match: str, bots: tuple[str, ...]) -> league_pb2.
 async def test_the_page_of_a_large_league_is_small(entrants: int, results: int) -> None:
     calls = league_calls(entrants, results)
     assert await size_of(LeaguePage(calls).make_page, "spring") < LARGEST_PAGE
+
+
+@pytest.mark.parametrize(
+    ("others", "possible", "told"),
+    [
+        (9, 30, "0, 1, 2, 3, 4, 5 and 3 more"),
+        (130, 199, "130 others"),
+        (2, 199, "0, 1"),
+        (199, 199, "any other"),
+    ],
+)
+async def test_the_row_of_an_entrant_is_short_however_many_are_like_it(
+    others: int, possible: int, told: str
+) -> None:
+    assert _name_some([*map(str, range(others))], possible) == told
 
 
 async def test_a_league_that_is_over_has_a_podium() -> None:
