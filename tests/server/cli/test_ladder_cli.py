@@ -82,7 +82,7 @@ async def test_everybody_sees_where_everybody_stands(played: Rung) -> None:
     standings = await played.standings()
     for line, each in zip(rest, standings, strict=False):
         assert line.split()[:3] == [each.bot.split("/")[1] + ":1", str(each.place), str(each.matches)]
-        assert line.split()[-1] == "?", "provisional"
+        assert (line.split()[-1] == "?") is each.provisional
     told = await lines(played.house, "show", "shown", "--json")
     assert [each["bot"] for each in told] == [each.bot for each in standings]
     assert all(each["low"] < each["strength"] < each["high"] for each in told)
