@@ -114,6 +114,14 @@ def test_a_bot_that_never_wins_does_not_move_the_others() -> None:
     )
 
 
+def test_no_bot_is_known_without_doubt_because_it_is_the_whole_reference() -> None:
+    a, b, c = NAMES[:3]
+    log = [match(n, (a, b), (1, 2)) for n in range(3)] + [match(n, (b, c), (1, 2)) for n in range(3, 6)]
+    assert all(
+        each.low < each.value < each.high and each.provisional for each in fit_strengths(log).strengths
+    )
+
+
 def test_a_difference_turns_its_sign_and_keeps_its_width() -> None:
     found = fit_strengths(season(50, 6, seed=4))
     there, back = found.strength_difference(NAMES[0], NAMES[5]), found.strength_difference(NAMES[5], NAMES[0])

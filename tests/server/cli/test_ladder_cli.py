@@ -85,7 +85,7 @@ async def test_everybody_sees_where_everybody_stands(played: Rung) -> None:
         assert (line.split()[-1] == "?") is each.provisional
     told = await lines(played.house, "show", "shown", "--json")
     assert [each["bot"] for each in told] == [each.bot for each in standings]
-    assert all(each["low"] < each["strength"] < each["high"] for each in told)
+    assert all(each["low"] < each["strength"] < each["high"] for each in told), told
 
 
 async def test_the_table_is_worked_out_again_to_the_last_digit(played: Rung) -> None:

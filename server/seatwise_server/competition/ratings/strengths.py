@@ -8,7 +8,7 @@ docs/statistics.md states how often its intervals contain the true value.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -201,7 +201,8 @@ def reference_shares(seen: Comparisons, groups: Sequence[int]) -> Vector:
     """Return by bot its share in the reference of its group: the weighted mean strength from which all of its strengths count.
 
     The weight is w / (w + `HALF_WEIGHT_COMPARISONS`), where w is the number of comparisons that the bot won or lost, whichever is
-    smaller. So a bot that never wins does not move the strengths of the others. If all weights of a group are 0, they are equal.
+    smaller. So a bot that never wins does not move the strengths of the others. If fewer than two bots of a group have a weight, all
+    shares are equal: a bot that is the whole reference would have the strength 0, without any doubt.
     """
     won, lost = [0.0] * len(seen.bots), [0.0] * len(seen.bots)
     for (one, other), met, ahead in seen.pairs:
@@ -214,8 +215,9 @@ def reference_shares(seen: Comparisons, groups: Sequence[int]) -> Vector:
     sums: dict[int, float] = defaultdict(float)
     for weight, group in zip(weights, groups, strict=True):
         sums[group] += weight
+    weighed = Counter(group for weight, group in zip(weights, groups, strict=True) if weight)
     return [
-        weight / sums[group] if sums[group] else 1 / groups.count(group)
+        weight / sums[group] if weighed[group] > 1 else 1 / groups.count(group)
         for weight, group in zip(weights, groups, strict=True)
     ]
 
