@@ -48,6 +48,12 @@ class Mine(seatwise.Bot):
 DRAWS = "self.chance.choice(sorted(view.legal_cards))"
 
 
+@pytest.fixture(autouse=True)
+def no_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that say nothing of replays make none: at random they would play a few matches more."""
+    monkeypatch.setitem(UnitRun.__init__.__kwdefaults__, "replay_share", 0.0)
+
+
 def write_bot(folder: Path, setup: str = "pass", choose: str = DRAWS) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "mine.py").write_text(BOT.format(setup=setup, choose=choose))
