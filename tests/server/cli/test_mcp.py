@@ -81,11 +81,14 @@ async def play_and_resign(client: Any, token: str) -> None:
 async def test_a_model_plays_over_standard_input_and_output(house: House) -> None:
     token = (await house.bot()).token
     import mcp  # it takes a second, and only these tests need it
+    from mcp.client.stdio import stdio_client
 
     server = mcp.StdioServerParameters(
         command=sys.executable, args=command_of(house), env={"SEATWISE_TOKEN": token}
     )
-    async with asyncio.timeout(LONG_S), opponent(house), mcp.Client(server) as client:
+    # The library's default is the stderr of its first import, which may be one that a test captured.
+    transport = stdio_client(server, errlog=sys.__stderr__ or sys.stderr)
+    async with asyncio.timeout(LONG_S), opponent(house), mcp.Client(transport) as client:
         await play_and_resign(client, token)
 
 
