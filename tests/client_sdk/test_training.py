@@ -19,6 +19,7 @@ from leaks.resample import resampled  # noqa: E402
 
 import seatwise  # noqa: E402
 from seatwise.errors import UsageError  # noqa: E402
+from seatwise.replay import record_units  # noqa: E402
 from seatwise.rl import encode_view, observation_layout  # noqa: E402
 from seatwise.rl.actions import legal_actions  # noqa: E402
 from seatwise.rl.dataset import read_dataset  # noqa: E402
@@ -137,6 +138,23 @@ def test_records_become_arrays(tmp_path: Path) -> None:
         if hand.count(1) == 10
     }
     assert sum(firsts.values()) == mean
+
+
+def test_a_data_set_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_units, "BATCH_LINES", 2)
+    records, parts = tmp_path / "records.jsonl", [tmp_path / "part0.jsonl", tmp_path / "part1.jsonl"]
+    seatwise.play(["greedy", "random"], matches=5, seed="p", options={"rounds": 1}, records=str(records))
+    whole = read_dataset([records], seats=2)
+    first = read_dataset([records], seats=2, units=range(1), out=parts[0])
+    read_dataset([records], seats=2, units=range(1, 3), out=parts[1])
+    assert set(first.matches) == {0, 1}
+    merged = read_dataset([records], seats=2, merge=parts)
+    assert all(np.array_equal(one, other) for one, other in zip(whole, merged, strict=True))
+    with pytest.raises(UsageError, match="units are missing: 0:1"):
+        read_dataset([records], seats=2, merge=parts[1:])
+    records.write_bytes(records.read_bytes() + records.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(UsageError, match="another plan"):
+        read_dataset([records], seats=2, merge=parts)
 
 
 def test_only_the_moves_of_some_bots_become_rows(tmp_path: Path) -> None:

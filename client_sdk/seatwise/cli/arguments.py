@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seatwise.link.security import SecurityOptions
+    from seatwise.units import UnitOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ def program_name() -> str:
 
 LAST_PORT = 65535
 COMMON_OPTIONS = ("address", "token", "json")
+MOST_JOBS = 256
+"""The most workers on this machine."""
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 """The letters behind a size in bytes."""
 
@@ -194,8 +197,17 @@ def parse_units(text: str) -> range:
     return range(int(start), int(end))
 
 
-def add_unit_arguments(parser: ArgumentParser, units: str) -> None:
-    """Add the options of a command whose work is done in units, which users know by this name."""
+def _parse_jobs(text: str) -> int:
+    return 0 if text == "auto" else min(MOST_JOBS, parse_count(text))
+
+
+def add_unit_arguments(parser: ArgumentParser, units: str, jobs: int = 0) -> None:
+    """Add the options of a command whose work is done in units, which users know by this name, usually by so many workers."""
+    parser.set_defaults(usual_jobs=jobs)
+    parser.add_argument(
+        "--jobs", type=_parse_jobs, metavar="N",
+        help=f"number of workers, or `auto` for one on each core (default: {jobs or 'auto'})",
+    )  # fmt: skip
     parser.add_argument(
         "--on", default="", metavar="WHERE",
         help="work on a Ray cluster: ray, or its address (default: processes of this machine)",
@@ -216,14 +228,19 @@ def add_unit_arguments(parser: ArgumentParser, units: str) -> None:
     )
 
 
-def check_unit_arguments(arguments: Namespace) -> None:
-    """Raise `UsageError` for options of units that do not go together."""
+def read_unit_options(arguments: Namespace) -> UnitOptions:
+    """Return the options of units. Raises `UsageError` for some that do not go together."""
     from seatwise.errors import UsageError
+    from seatwise.units import UnitOptions
 
     if arguments.units and not arguments.out:
         raise UsageError("--units needs --out: where the answers go")
     if arguments.merge and (arguments.out or arguments.on):
         raise UsageError("--merge reads answers: leave --units, --out and --on out")
+    jobs = arguments.jobs
+    if jobs is None:
+        jobs = 0 if arguments.on else arguments.usual_jobs
+    return UnitOptions(arguments.on, jobs, arguments.units, arguments.out or "", tuple(arguments.merge or ()))
 
 
 def parse_count_or_zero(text: str) -> int:

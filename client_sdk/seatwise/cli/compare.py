@@ -8,17 +8,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import (
     Command,
     add_deck_argument,
     add_unit_arguments,
-    check_unit_arguments,
     parse_count,
     parse_game_option,
     parse_span,
+    read_unit_options,
     use_deck_files,
 )
 from seatwise.defaults import FAILED
@@ -73,9 +72,6 @@ def configure(parser: ArgumentParser) -> None:
         "--planned", action="store_true",
         help="decide only after each tenth of --matches: this takes fewer matches, if you know how many you can afford",
     )  # fmt: skip
-    parser.add_argument(
-        "--jobs", type=parse_count, metavar="N", help="number of workers (default: one for each core)"
-    )
     add_unit_arguments(parser, "deals")
     parser.add_argument("--seed", metavar="SEED", help="a text or number; the same seed gives the same deals")
     parser.add_argument(
@@ -93,25 +89,17 @@ def run(arguments: Namespace) -> int:
 
 
 def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
-    from contextlib import nullcontext
-
     from seatwise.local.comparison import StopRule, compare_versions
-    from seatwise.units import PartFiles, UnitFile, UnitWorkers, make_workers
 
-    check_unit_arguments(arguments)
-    if (arguments.out or arguments.merge) and not arguments.seed:
+    work = read_unit_options(arguments)
+    if work.has_files and not arguments.seed:
         raise UsageError("--out and --merge need --seed: all parts must have the same deals")
     plan = _make_plan(arguments)
     rule = StopRule(arguments.margin, arguments.matches, is_planned=arguments.planned)
-    units, unit_plan = arguments.units, plan.to_unit_plan()
-    workers: UnitWorkers = (
-        PartFiles([*map(Path, arguments.merge)], unit_plan)
-        if arguments.merge
-        else make_workers(arguments.on, arguments.jobs)
-    )
-    part = UnitFile(Path(arguments.out), unit_plan, units) if arguments.out else nullcontext()
+    units, unit_plan = work.units, plan.to_unit_plan()
+    workers = work.make_workers(unit_plan)
     most = len(units) * len(plan.tables) if units else rule.most_matches
-    with part as file, _show_progress(most, is_quiet=arguments.json) as show:
+    with work.open_file(unit_plan, units) as file, _show_progress(most, is_quiet=arguments.json) as show:
 
         def on_block(running: RunningComparison) -> None:
             answers.raise_fault()

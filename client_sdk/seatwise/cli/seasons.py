@@ -15,15 +15,16 @@ from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundl
 
 if TYPE_CHECKING:
     from seatwise.season import CheckedSeason
+    from seatwise.season.checking import VerifyLines
 
 
-def verify_season(arguments: Namespace, read: Callable[[int], None]) -> int:
+def verify_season(arguments: Namespace, read: Callable[[int], None], verify: VerifyLines) -> int:
     """Checks all, and prints the first thing that is wrong; 1 if there is one, and 2 if its game is not installed here."""
     if arguments.server:
         raise UsageError("--server is for a file of records; compare a bundle by its digest, with --chain")
     try:
         with open_bundle(Path(arguments.file)) as bundle:
-            checked = check_season(bundle, arguments.chain or "", read)
+            checked = check_season(bundle, arguments.chain or "", read, verify)
     except UncheckedSeason as unchecked:
         _print_fault(arguments, str(unchecked), wrong=0)
         return USAGE

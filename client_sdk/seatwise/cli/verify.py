@@ -14,7 +14,7 @@ from seatwise.cli.arguments import (
     add_deck_argument,
     add_security_arguments,
     add_unit_arguments,
-    check_unit_arguments,
+    read_unit_options,
     security_of,
     use_deck_files,
 )
@@ -36,9 +36,6 @@ ask the server that hosted the match.
 
 NO_CHAIN = "none"
 """The chain of a match that the server never hosted, has deleted, or has not ended."""
-
-MOST_JOBS = 256
-"""The most processes that verify a file."""
 
 MOST_FAULTS = 1_000
 """Printed of one file; of the others only how many there are."""
@@ -63,14 +60,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
     )
-    parser.add_argument(
-        "--jobs",
-        type=_jobs,
-        default=1,
-        metavar="N",
-        help="verify records with so many workers, or `auto` for one on each core (default: %(default)s)",
-    )
-    add_unit_arguments(parser, "batches of records")
+    add_unit_arguments(parser, "batches of records", jobs=1)
     add_deck_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_security_arguments(parser)
@@ -81,8 +71,7 @@ def run(arguments: Namespace) -> int:
     import seatwise.kits  # noqa: F401  # adds the games from outside to those that verification knows
 
     use_deck_files(arguments.deck)
-    check_unit_arguments(arguments)
-    if arguments.units:
+    if read_unit_options(arguments).units:
         return _verify_part(arguments)
     if _is_season(arguments.file):
         return _run_season(arguments)
@@ -156,13 +145,7 @@ def _run_season(arguments: Namespace) -> int:
     from seatwise.cli import seasons
 
     with _progress(seasons.size_of(arguments.file), is_quiet=arguments.json) as read:
-        return seasons.verify_season(arguments, read)
-
-
-def _jobs(text: str) -> int | str:
-    from seatwise.cli.arguments import parse_count
-
-    return text if text == "auto" else min(MOST_JOBS, parse_count(text))
+        return seasons.verify_season(arguments, read, lambda lines: _verify_file(lines, arguments))
 
 
 def _chain(text: str) -> str:
@@ -180,43 +163,29 @@ def _verdicts(lines: Iterator[bytes], name: str, arguments: Namespace) -> Iterat
             yield _compared(verdict, published(verdict))
 
 
-def _verify_file(lines: Iterator[bytes], arguments: Namespace) -> Iterator[Verdict]:
+def _verify_file(lines: Iterable[bytes], arguments: Namespace) -> Iterator[Verdict]:
     """Yield the verdict on each line, found in this process, or by workers."""
-    from seatwise_referee.verify import check_verdicts, verify_lines
-
-    if arguments.jobs == 1 and not (arguments.on or arguments.out or arguments.merge):
-        return verify_lines(lines)
-    return check_verdicts(_verify_in_units(lines, arguments))
-
-
-def _verify_in_units(lines: Iterator[bytes], arguments: Namespace) -> Iterator[Verdict]:
-    from contextlib import nullcontext
     from os.path import abspath
 
-    from seatwise.replay.record_units import VERDICTS, batch_lines, read_verdicts
-    from seatwise.units import PartFiles, UnitFile, UnitPlan, UnitRun, UnitWorkers, make_workers
-    from seatwise.units.plan import digest_of
+    from seatwise.replay.record_units import read_verdicts
+    from seatwise_referee.verify import check_verdicts, verify_lines
 
-    decks = tuple(map(abspath, arguments.deck))
-    records = digest_of(Path(arguments.file)) if arguments.out or arguments.merge else ""
-    plan = UnitPlan(VERDICTS, {"decks": decks, "records": records}, decks)
-    jobs = None if arguments.jobs == "auto" or (arguments.on and arguments.jobs == 1) else arguments.jobs
-    workers: UnitWorkers = (
-        PartFiles([*map(Path, arguments.merge)], plan)
-        if arguments.merge
-        else make_workers(arguments.on, jobs)
-    )
-    batches = batch_lines(lines)
-    if units := arguments.units:
-        batches = (each for each in batches if each[0] in units)
-    with UnitFile(Path(arguments.out), plan, units) if arguments.out else nullcontext() as file:
-        yield from read_verdicts(UnitRun(plan, workers, file=file), batches)
+    work = read_unit_options(arguments)
+    if work.is_here:
+        return verify_lines(lines)
+    return check_verdicts(read_verdicts(arguments.file, lines, tuple(map(abspath, arguments.deck)), work))
 
 
 def _verify_part(arguments: Namespace) -> int:
     """Verify some batches of a file, for --merge."""
-    with _opened(arguments.file) as file:
-        verdicts = list(_verify_in_units(_lines(file, arguments.file, lambda _: None), arguments))
+    from seatwise.replay.record_files import open_record_lines
+
+    if _is_season(arguments.file):
+        with open_record_lines(arguments.file) as lines:
+            verdicts = list(_verify_file(lines, arguments))
+    else:
+        with _opened(arguments.file) as file:
+            verdicts = list(_verify_file(_lines(file, arguments.file, lambda _: None), arguments))
     wrong = sum(verdict.fault is not None for verdict in verdicts)
     print(
         f"{arguments.out}: {len(verdicts)} records, {wrong} with a fault; --merge compares them with the others"

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from seatwise.errors import UsageError
 from seatwise.replay.record_files import read_record_lines
-from seatwise.replay.record_units import batch_lines
+from seatwise.replay.record_units import read_in_units
 from seatwise.rl.actions import ACTION_COUNT, action_of_move, legal_actions
 from seatwise.rl.observation import encode_view
-from seatwise.units import UnitPlan, UnitRun, UnitWorkers, reading_units
+from seatwise.units import UnitOptions, UnitPlan, UnitWorkers
 from seatwise.units.plan import UnitPlayer
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Ugo, UgoState
@@ -71,6 +71,10 @@ def read_dataset(
     bots: Sequence[str] = (),
     on_record: Callable[[int, int], None] | None = None,
     workers: UnitWorkers | None = None,
+    *,
+    units: range | None = None,
+    out: str | Path = "",
+    merge: Sequence[str | Path] = (),
 ) -> UgoDataset:
     """Read records of UGO! into arrays. Each record is verified; records of other games and tables are passed over.
 
@@ -81,22 +85,29 @@ def read_dataset(
         on_record: Called after each record with the bytes read so far and the bytes of all files, to show progress.
         workers: Reads the records there, as in `seatwise.units.LocalWorkers(8)`; `None` for this process. In a notebook, call it in a
             thread of its own.
+        units: Only these batches of records are read, from 0, for another machine's `merge`; `None` for all.
+        out: A file to which the answers are written too. The same call goes on from there.
+        merge: The files that others wrote with `units` and `out`, which are read in place of the records. All must be there.
 
     Returns:
         The arrays.
 
     Raises:
-        UsageError: A file cannot be read, or a record in it is wrong. The message names the line.
+        UsageError: A file cannot be read, a record in it is wrong, or a part is of other records or is missing. The message names it.
     """
     paths = list(map(Path, files))
+    work = UnitOptions(jobs=1, units=units, out=out, merge=merge, workers=workers)
+    places: list[str] = []
     try:
         total = sum(path.stat().st_size for path in paths)
         columns = _Columns()
         read = 0
-        for size, found in (
-            _read_here(paths, seats, bots) if workers is None else _read_at(workers, paths, seats, bots)
-        ):
-            columns.add_record(found)
+        settings = {"seats": seats, "bots": list(bots), "records": work.digest_files(paths)}
+        plan = UnitPlan("seatwise.rl.dataset:open_rows", settings)
+        for place, (size, rows, fault) in read_in_units(plan, _read_lines(paths, places), work):
+            if fault:
+                raise UsageError(f"{places[place]}: {fault}")
+            columns.add_record(rows and [_row_from_json(row) for row in rows])
             read += size
             if on_record:
                 on_record(read, total)
@@ -105,40 +116,13 @@ def read_dataset(
     return columns.make_dataset(seats)
 
 
-def _read_lines(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+def _read_lines(paths: Iterable[Path], places: list[str]) -> Iterator[bytes]:
+    """Yield the lines of all files, and add the place of each to `places`."""
     for path in paths:
         with path.open("rb") as file:
             for number, line in enumerate(read_record_lines(file), start=1):
-                yield f"{path}, line {number}", line
-
-
-def _read_here(
-    paths: Sequence[Path], seats: int, bots: Sequence[str]
-) -> Iterator[tuple[int, list[_Row] | None]]:
-    for where, line in _read_lines(paths):
-        yield len(line), _read_rows(line, seats, bots, where)
-
-
-def _read_at(
-    workers: UnitWorkers, paths: Sequence[Path], seats: int, bots: Sequence[str]
-) -> Iterator[tuple[int, list[_Row] | None]]:
-    """Read the records at workers, in batches of lines."""
-    places: list[str] = []
-
-    def lines() -> Iterator[bytes]:
-        for where, line in _read_lines(paths):
-            places.append(where)
-            yield line
-
-    run = UnitRun(UnitPlan("seatwise.rl.dataset:open_rows", {"seats": seats, "bots": list(bots)}), workers)
-    done = 0
-    with reading_units(run, batch_lines(lines())) as answers:
-        for answer in answers:
-            for size, rows, fault in answer.result:
-                if fault:
-                    raise UsageError(f"{places[done]}: {fault}")
-                yield size, rows and [_row_from_json(row) for row in rows]
-                done += 1
+                places.append(f"{path}, line {number}")
+                yield line
 
 
 def open_rows(settings: Mapping[str, Any]) -> UnitPlayer:
@@ -146,9 +130,9 @@ def open_rows(settings: Mapping[str, Any]) -> UnitPlayer:
 
     def read_line(line: bytes) -> tuple[int, list[Any] | None, str]:
         try:
-            rows = _read_rows(line, settings["seats"], settings["bots"], "")
+            rows = _read_rows(line, settings["seats"], settings["bots"])
         except UsageError as error:
-            return len(line), None, str(error).removeprefix(": ")
+            return len(line), None, str(error)
         return len(line), rows and [_row_to_json(row) for row in rows], ""
 
     return lambda _, lines: ([read_line(line.encode("latin-1")) for line in lines], {})
@@ -162,9 +146,9 @@ def _row_from_json(told: list[Any]) -> _Row:
     return _Row(np.frombuffer(b64decode(told[0]), np.int8), tuple(told[1]), *told[2:])
 
 
-def _read_rows(line: bytes, seats: int, bots: Sequence[str], where: str) -> list[_Row] | None:
+def _read_rows(line: bytes, seats: int, bots: Sequence[str]) -> list[_Row] | None:
     """Return the moves of a record whose rounds have ended, with what they brought; `None` for a record that does not count."""
-    record = _parse_record(line, seats, where)
+    record = _parse_record(line, seats)
     if record is None:
         return None
     moves, rounds = _play_record(record)
@@ -177,11 +161,11 @@ def _read_rows(line: bytes, seats: int, bots: Sequence[str], where: str) -> list
     return rows
 
 
-def _parse_record(line: bytes, seats: int, where: str) -> dict[str, Any] | None:
+def _parse_record(line: bytes, seats: int) -> dict[str, Any] | None:
     """Return a record of UGO! with so many seats; `None` for another one. Raises `UsageError` for a wrong one."""
     verdict = verify_line(line)
     if verdict.fault or verdict.setup is None:
-        raise UsageError(f"{where}: the record is wrong: {verdict.fault}")
+        raise UsageError(f"the record is wrong: {verdict.fault}")
     if verdict.setup.game != RECORD_RULES.name or len(verdict.setup.bots) != seats:
         return None
     record: dict[str, Any] = json.loads(line)

@@ -19,6 +19,7 @@ _SAME = {"game": "game", "rules_version": "rules_version", "options": "options",
 """The names of settings in a record, and in settings.json."""
 
 Object: TypeAlias = dict[str, Any]
+VerifyLines: TypeAlias = Callable[[Iterable[bytes]], Iterator[Verdict]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,10 @@ class CheckedSeason:
 
 
 def check_season(
-    bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lambda _: None
+    bundle: Bundle,
+    digest: str = "",
+    advance: Callable[[int], None] = lambda _: None,
+    verify: VerifyLines = verify_lines,
 ) -> CheckedSeason:
     """Check a whole season, and return what was found in it.
 
@@ -41,6 +45,7 @@ def check_season(
         bundle: The open bundle.
         digest: The digest that was published; empty if it is not known.
         advance: Called with the number of bytes after each record.
+        verify: Yields the verdicts on the records, as `verify_lines` does.
 
     Raises:
         UncheckedSeason: The game of the season is not installed here.
@@ -51,7 +56,7 @@ def check_season(
         raise BadSeason(f"its digest is {bundle.digest}, and published is {digest}: it is not that season")
     settings = _read_settings(bundle)
     _require_rules(settings)
-    count = _check_records(bundle, settings, advance)
+    count = _check_records(bundle, settings, advance, verify)
     verifiers = list(_load_verifiers())
     for verifier in verifiers:
         verifier(bundle)
@@ -97,11 +102,15 @@ def _read_results(bundle: Bundle) -> Iterator[Object]:
         yield result
 
 
-def _check_records(bundle: Bundle, settings: Object, advance: Callable[[int], None]) -> int:
-    """How many there are: one for each result, in the same order. Of neither file is more than a line in memory."""
+def _check_records(
+    bundle: Bundle, settings: Object, advance: Callable[[int], None], verify: VerifyLines
+) -> int:
+    """How many there are: one for each result, in the same order. No more of them are in memory than `verify` reads ahead."""
     count = 0
     results = _read_results(bundle)
-    for line, verdict in _verify_records(bundle.read_lines("records.jsonl")):
+    told, lines = tee(bundle.read_lines("records.jsonl"))
+    for verdict in verify(told):
+        line = next(lines)
         if verdict.fault:
             raise fault_at("records.jsonl", verdict.line, str(verdict.fault))
         if (result := next(results, None)) is None:
@@ -117,13 +126,6 @@ def _check_records(bundle: Bundle, settings: Object, advance: Callable[[int], No
     if (left := next(results, None)) is not None:
         raise fault_at("results.jsonl", count + 1, f"{left.get('match')} has no record: it proves nothing")
     return count
-
-
-def _verify_records(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Verdict]]:
-    """Each line with its verdict, and no more than one of them in memory."""
-    told, kept = tee(lines)
-    for verdict in verify_lines(told):
-        yield next(kept), verdict
 
 
 def _check_record(record: Object, settings: Object, result: Object) -> None:

@@ -7,7 +7,7 @@ lost worker to another one, and does some of them again to find a worker that an
 from __future__ import annotations
 
 from seatwise.units.plan import UnitAnswer, UnitPlan, UnitWorkers, WorkerLost
-from seatwise.units.run import UnitEndsWorkers, UnitRun, reading_units
+from seatwise.units.run import UnitEndsWorkers, UnitOptions, UnitRun, reading_units
 from seatwise.units.unit_files import PartFiles, UnitFile
 from seatwise.units.workers import LocalWorkers, RayWorkers, count_cores, make_workers
 
@@ -18,6 +18,7 @@ __all__ = [
     "UnitAnswer",
     "UnitEndsWorkers",
     "UnitFile",
+    "UnitOptions",
     "UnitPlan",
     "UnitRun",
     "UnitWorkers",

@@ -120,7 +120,7 @@ def digest_of(root: Path) -> str:
 
 
 def list_files(root: Path) -> list[Path]:
-    """Return the files of a folder, sorted, but hidden ones, caches and parts of a run. Raises `UsageError`."""
+    """Return the files of a folder, sorted, but hidden ones, caches, parts of a run and folders of leagues. Raises `UsageError`."""
     if root.is_file():
         return [root]
     if not root.is_dir():
@@ -138,7 +138,7 @@ def list_files(root: Path) -> list[Path]:
 
 def _walk_files(root: Path) -> Iterator[Path]:
     for path in root.iterdir():
-        if path.name.startswith(".") or path.name == "__pycache__":
+        if path.name.startswith(".") or path.name == "__pycache__" or (path / "season.jsonl").exists():
             continue
         if path.is_dir():
             yield from _walk_files(path)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from random import SystemRandom
 from typing import Any, Final
 
 from seatwise.errors import UsageError
-from seatwise.units.plan import UnitAnswer, UnitPlan, UnitWorker, UnitWorkers, WorkerLost, encode_result
-from seatwise.units.unit_files import UnitFile
-from seatwise.units.workers import LocalWorkers
+from seatwise.units.plan import (
+    UnitAnswer,
+    UnitPlan,
+    UnitWorker,
+    UnitWorkers,
+    WorkerLost,
+    digest_of,
+    encode_result,
+)
+from seatwise.units.unit_files import PartFiles, UnitFile
+from seatwise.units.workers import LocalWorkers, make_workers
 
 MOST_WORKERS_A_UNIT: Final = 3
 """A unit that has ended so many workers is given up."""
@@ -35,6 +45,10 @@ class UnitEndsWorkers(UsageError):
         self.why = why
 
 
+class _Stopped(Exception):  # not an error: the run was asked to end
+    pass
+
+
 class UnitRun:
     """One run of units. Use it in an `async with` statement."""
 
@@ -51,6 +65,8 @@ class UnitRun:
         """
         self.is_repeatable = True
         """Whether no unit has given two results in the same process."""
+        self.is_stopping = False
+        """Set it to end `read_units` after the units that workers have."""
         self._plan = plan
         self._make = workers
         self._file = file
@@ -75,7 +91,7 @@ class UnitRun:
         except BaseException:
             await self._stop()
             raise
-        for place in range(self.room):
+        for place in range(ROOM * self._make.count):
             self._free.put_nowait(place % self._make.count)
         return self
 
@@ -112,6 +128,8 @@ class UnitRun:
             place = await self._free.get()
             worker = self._workers[place]
             try:
+                if self.is_stopping:
+                    raise _Stopped
                 answer = await worker.run_unit(number, told)
                 break
             except WorkerLost as lost:
@@ -170,8 +188,13 @@ class UnitRun:
                 while len(waiting) < AHEAD * self._make.count and (unit := next(source, None)):
                     waiting.append(asyncio.create_task(self.run_unit(*unit)))
                 if not waiting:
+                    await asyncio.gather(*self._replays)  # a wrong answer is told before the end
                     return
-                yield await waiting[0]
+                try:
+                    answer = await waiting[0]
+                except _Stopped:
+                    return
+                yield answer
                 waiting.popleft()
         finally:
             for task in waiting:
@@ -200,6 +223,50 @@ def reading_units(run: UnitRun, units: Iterable[tuple[int, Any]]) -> Iterator[It
         finally:
             runner.run(answers.aclose())
             runner.run(run.__aexit__(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOptions:
+    """Where the units of a run are done, and which of them. Every command that works in units has these options."""
+
+    on: str = ""
+    """Empty for processes of this machine; `ray`, or the address of a Ray cluster."""
+    jobs: int = 0
+    """The number of workers; 0 for one on each core."""
+    units: range | None = None
+    """The units of this part; `None` for all."""
+    out: str | Path = ""
+    """The file of the answers, from which a run that was interrupted goes on; empty for none."""
+    merge: Sequence[str | Path] = ()
+    """The parts that others wrote. No other worker is asked."""
+    workers: UnitWorkers | None = None
+    """The workers, in place of `on` and `jobs`."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether answers go to a file, or come from files."""
+        return bool(self.out or self.merge)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether one worker does all, so that it may be this process."""
+        return self.jobs == 1 and not (self.on or self.has_files or self.workers)
+
+    def digest_files(self, paths: Iterable[str | Path]) -> list[str]:
+        """Return the hashes of the files that are read, for the plan; none where no part can be of other files. Raises `UsageError`."""
+        return [digest_of(Path(path)) for path in paths] if self.has_files else []
+
+    def make_workers(self, plan: UnitPlan, count: int = 0, logs: Path | None = None) -> UnitWorkers:
+        """Return the workers for so many units; 0 if nobody knows how many. Raises `UsageError`. `logs` is that of `LocalWorkers`."""
+        if self.merge:
+            return PartFiles([*map(Path, self.merge)], plan, count)
+        return self.workers or make_workers(self.on, self.jobs or None, logs)
+
+    @contextmanager
+    def open_file(self, plan: UnitPlan, units: range | None = None) -> Iterator[UnitFile | None]:
+        """Open the file of the answers, if there is one. Raises `UsageError`. `units` is that of `UnitFile`."""
+        with UnitFile(Path(self.out), plan, units) if self.out else nullcontext() as file:
+            yield file
 
 
 async def _next_answer(answers: AsyncGenerator[UnitAnswer, None]) -> UnitAnswer | None:

@@ -65,7 +65,7 @@ class UnitFile:
         return size
 
 
-OTHER_PLAN = "it was made of another plan: other bots, options, seed or version"
+OTHER_PLAN = "it was made of another plan: other bots, options, files, round, seed or version"
 
 
 def read_part(path: Path) -> tuple[dict[str, Any], list[UnitAnswer], int]:
@@ -99,8 +99,11 @@ class PartFiles:
 
     count = 1
 
-    def __init__(self, paths: Sequence[Path], plan: UnitPlan) -> None:
-        """Read the parts. Raises `UsageError` for parts of other plans, units that are there twice, and gaps between them."""
+    def __init__(self, paths: Sequence[Path], plan: UnitPlan, count: int = 0) -> None:
+        """Read the parts of so many units, or of as many as there are.
+
+        Raises `UsageError` for parts of other plans, units that are there twice, and missing ones.
+        """
         self.name = "parts"
         self._answers: dict[int, UnitAnswer] = {}
         wanted: list[tuple[int, int]] = []
@@ -116,7 +119,8 @@ class PartFiles:
                     raise UsageError(f"unit {answer.number} is in {other.worker} and in {answer.worker}")
             if head["units"]:
                 wanted.append((int(head["units"][0]), int(head["units"][1])))
-        self.units = max([number + 1 for number in self._answers] + [stop for _, stop in wanted], default=0)
+        found = max([number + 1 for number in self._answers] + [stop for _, stop in wanted], default=0)
+        self.units = count or found
         """How many units there are, from 0."""
         missing = [number for number in range(self.units) if number not in self._answers]
         if missing:
