@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import seatwise
 from seatwise.cli import main
+from seatwise.replay import record_units
 
 FILES: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "contains no record"),
@@ -33,3 +35,20 @@ def test_a_file_that_is_none_of_records_is_told_why(
     file.write_bytes(content)
     assert main(["league", "gifts", str(file)]) == 2
     assert expected in capsys.readouterr().err
+
+
+def test_gifts_are_found_in_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_units, "BATCH_LINES", 8)
+    records, parts = tmp_path / "records.jsonl", [f"{tmp_path}/part{number}.jsonl" for number in "01"]
+    seatwise.play(["random"] * 3, matches=16, seed=1, options={"rounds": 1}, records=records)
+    gifts = ["league", "gifts", str(records), "--deals", "1", "--json"]
+    assert main(gifts) == 0
+    alone = capsys.readouterr().out
+    assert '"matches": 16' in alone
+    for number, part in enumerate(parts):
+        assert main([*gifts, "--units", f"{number}:{number + 1}", "--out", part]) == 0
+    capsys.readouterr()
+    assert main([*gifts, "--merge", *parts]) == 0
+    assert capsys.readouterr().out == alone

@@ -79,11 +79,6 @@ class UnitRun:
         self._lost_lock = asyncio.Lock()
         self._draw = SystemRandom()
 
-    @property
-    def room(self) -> int:
-        """How many units its workers take at once."""
-        return ROOM * self._make.count
-
     async def __aenter__(self) -> UnitRun:
         try:
             for place in range(self._make.count):

@@ -14,8 +14,10 @@ from seatwise.cli.arguments import (
     InputFile,
     add_deck_argument,
     add_security_arguments,
+    add_unit_arguments,
     output_folder_parser,
     parse_count,
+    read_unit_options,
     security_of,
     use_deck_files,
 )
@@ -73,9 +75,9 @@ def _configure_run(parser: ArgumentParser) -> None:
         help="folder for everything that the league writes (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--on", default="", metavar="WHERE",
-        help="play local tables on a Ray cluster: ray, or its address (default: processes of this machine)",
+        "--seed", default="", help="a text from which all deals at local tables follow; the parts of a season have the same"
     )  # fmt: skip
+    add_unit_arguments(parser, "due matches at local tables")
     parser.add_argument(
         "--stop-at-walk-over", action="store_true",
         help="let open matches end and stop when a match is lost by walk-over, so that you can annul it in time",
@@ -95,6 +97,7 @@ def _configure_gifts(parser: ArgumentParser) -> None:
         "--deals", type=parse_count, default=32, metavar="N",
         help="deals in which each move is judged (default: %(default)s)",
     )  # fmt: skip
+    add_unit_arguments(parser, "batches of records", jobs=1)
     parser.add_argument("--json", action="store_true", help="print the pairs as JSON")
 
 
@@ -155,7 +158,12 @@ def _run_league(args: Namespace) -> int:
         with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
             where = season.LeagueServer(
-                args.address or "", _read_token(args), decks_of_ours, security_of(args), args.on
+                args.address or "",
+                _read_token(args),
+                decks_of_ours,
+                security_of(args),
+                read_unit_options(args),
+                args.seed,
             )
             playing = season.play_league(
                 league,
@@ -170,9 +178,13 @@ def _run_league(args: Namespace) -> int:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
     _print_pace(played)
+    if args.out:
+        print(f"{args.out}: {played.matches} matches of the season; --merge puts all parts together")
+        return 0 if played.is_over else INTERRUPTED
     _publish_season(args)
     if not played.is_over:
-        print(f"The league is not over. {GOES_ON}", file=sys.stderr)
+        due = f"{played.due} matches are due next: --units 0:{played.due}, where season.jsonl is as it is now"
+        print(f"The league is not over. {due if args.merge else GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -256,8 +268,12 @@ def _show_gifts(args: Namespace) -> int:
     from seatwise_server.cli import table
     from seatwise_server.league.par import count_records, report_gifts
 
+    work = read_unit_options(args)
     with show_progress(count_records(args.file), is_quiet=args.json, doing="judging") as on_match:
-        found = report_gifts(args.file, args.deals, lambda: on_match(None) if on_match else None)
+        found = report_gifts(args.file, args.deals, lambda: on_match(None) if on_match else None, work)
+    if args.units:
+        print(f"{args.out}: a part of {args.file}; --merge puts all parts together")
+        return 0
     if args.json:
         print(json.dumps({"pairs": [asdict(each) for each in found]}, indent=2))
         return 0

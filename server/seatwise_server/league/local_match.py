@@ -8,7 +8,6 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import count
 from typing import Any
 
 from seatwise.bot import BotFactory
@@ -18,7 +17,7 @@ from seatwise.failures import Failure, NewFailures
 from seatwise.kits import use_deck_files
 from seatwise.local.matches import LocalWaiter
 from seatwise.local.table import LocalPlayer, LocalTable, local_times
-from seatwise.units import UnitAnswer, UnitEndsWorkers, UnitPlan, UnitRun
+from seatwise.units import UnitAnswer, UnitPlan
 from seatwise.units.plan import UnitPlayer, encode_result
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
@@ -42,13 +41,14 @@ class LocalSeason:
     decks: tuple[str, ...] = ()
     """Deck files of one's own."""
 
-    def to_unit_plan(self) -> UnitPlan:
-        """Return the plan of units, one for each match."""
+    def to_unit_plan(self, due: Sequence[ScheduledMatch] = ()) -> UnitPlan:
+        """Return the plan of units, one for each match. Parts are of these `due` matches, and fit no others."""
         settings = {
             "league": self.league.to_json(),
             "name": self.name,
             "key": self.key.hex(),
             "decks": list(self.decks),
+            "due": [asdict(match) for match in due],
         }
         bots = {each.bot for each in self.league.entrants if ":" in each.bot}
         return UnitPlan(
@@ -173,25 +173,6 @@ def open_matches(settings: Mapping[str, Any]) -> UnitPlayer:
         return outcome.unit_result, {"record": outcome.record, "failures": failures.take_new()}
 
     return play_unit
-
-
-class SeasonTables:
-    """The tables of a season, at the workers of a run."""
-
-    def __init__(self, season: LocalSeason, run: UnitRun) -> None:
-        self._season = season
-        self._run = run
-        self._numbers = count()
-        self.room = run.room
-
-    async def play_match(self, scheduled: ScheduledMatch) -> LocalOutcome:
-        """Play one match. Raises `UsageError` if it has ended three workers."""
-        try:
-            return LocalOutcome.from_answer(await self._run.run_unit(next(self._numbers), asdict(scheduled)))
-        except UnitEndsWorkers as ends:
-            raise UsageError(
-                f"{self._season.match_name(scheduled)} between {', '.join(scheduled.bots)} has ended three workers: {ends.why}"
-            ) from None
 
 
 def scheduled_from_json(told: Mapping[str, Any]) -> ScheduledMatch:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from time import monotonic
+from typing import Final, TypeAlias
 
 from seatwise.errors import UsageError
+from seatwise.units import UnitEndsWorkers, UnitRun
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.local_match import LocalOutcome, LocalSeason
@@ -20,36 +23,33 @@ from seatwise_server.league.season_log import SeasonLog, Void, find_due_matches
 KEY_FILE = "deals.key"
 """In the folder of the league. A match that was interrupted has the same deal again, because all deals follow from this key."""
 SEASON_KEY_BYTES = 32
+LOG_EVERY_S: Final = 0.1
+"""Seconds between two writes to the season log. A write for each match would take longer than a short match."""
 
-
-class LocalTables(Protocol):
-    """Plays the matches of a season: `SeasonTables`, or this process in a test."""
-
-    @property
-    def room(self) -> int:
-        """How many matches it takes at once."""
-
-    async def play_match(self, scheduled: ScheduledMatch) -> LocalOutcome:
-        """Play one match to its end."""
+Ended: TypeAlias = tuple[ScheduledMatch, LocalOutcome]
 
 
 @dataclass
 class LocalRunner:
-    """One run of a league at local tables, until the season is over or until it must stop."""
+    """One run of a league at local tables, until the season is over or until it must stop.
+
+    It plays all matches that are due, and logs them in the order of the schedule. Then it asks for the next ones. So the log does not
+    depend on the number of workers.
+    """
 
     schedule: Schedule
     season_log: SeasonLog
     season: LocalSeason
-    pool: LocalTables
+    units: UnitRun
     screen: Screen
-    is_stopping: bool = False
+    part: range | None = None
+    """The due matches that it plays, by number, if others play the rest. Then its season log is a copy."""
+    is_merge: bool = False
+    """Whether it has the answers of parts. It logs all of them or none, because they fit only the season before them."""
     played: int = 0
     """Matches that ended in this run."""
     moves: int = 0
     waits_for: Collection[str] = ()
-    _open: dict[asyncio.Task[LocalOutcome], ScheduledMatch] = field(default_factory=dict)
-    _waiting: list[ScheduledMatch] = field(default_factory=list)
-    """Due matches that are not started, the next one last."""
     _failures: set[tuple[str, str]] = field(default_factory=set)
 
     @property
@@ -58,35 +58,39 @@ class LocalRunner:
         return self.season_log.season.so_far
 
     async def run(self) -> bool:
-        """Play the due matches. Return whether the season is over. Raises `UsageError` if a bot ends its process."""
-        try:
-            while self._start_due():
-                done, _ = await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
-                self._write_down({task: self._open.pop(task) for task in done})
-        finally:
-            for task in self._open:
-                task.cancel()
-            await asyncio.gather(*self._open, return_exceptions=True)
-        return not self.schedule.due_matches(self.so_far)
-
-    def _start_due(self) -> bool:
-        """Start as many matches as there is room for, and return whether any is open."""
-        while not self.is_stopping and len(self._open) < self.pool.room:
-            if not self._waiting and not self._find_due():
+        """Play the due matches. Return whether the season, or its part, is over. Raises `UsageError` if a bot ends its process."""
+        while not self.units.is_stopping and (due := find_due_matches(self.schedule, self.season_log)):
+            numbers = range(len(due))[self.part.start : self.part.stop] if self.part else range(len(due))
+            await self._play_matches(due, numbers)
+            if self.part:
+                return self.played == len(numbers)
+            if self.is_merge:
                 break
-            scheduled = self._waiting.pop()
-            self._open[asyncio.create_task(self.pool.play_match(scheduled))] = scheduled
-        return bool(self._open)
+        return not find_due_matches(self.schedule, self.season_log)
 
-    def _find_due(self) -> bool:
-        open_ids = {match.id for match in self._open.values()}
-        due = find_due_matches(self.schedule, self.season_log)
-        self._waiting = [match for match in reversed(due) if match.id not in open_ids]
-        return bool(self._waiting)
+    async def _play_matches(self, due: Sequence[ScheduledMatch], numbers: range) -> None:
+        ended: list[Ended] = []
+        units = ((number, asdict(due[number])) for number in numbers)
+        due_s, is_complete = monotonic(), False
+        try:
+            async with aclosing(self.units.read_units(units)) as answers:
+                async for answer in answers:
+                    ended.append((due[answer.number], LocalOutcome.from_answer(answer)))
+                    if monotonic() >= due_s and not self.is_merge:
+                        self._write_down(ended)
+                        due_s = monotonic() + LOG_EVERY_S
+            is_complete = not self.units.is_stopping
+        except UnitEndsWorkers as ends:
+            match = due[ends.number]
+            raise UsageError(
+                f"{self.season.match_name(match)} between {', '.join(match.bots)} has ended three workers: {ends.why}"
+            ) from None
+        finally:
+            if is_complete or not self.is_merge:
+                self._write_down(ended)
 
-    def _write_down(self, done: dict[asyncio.Task[LocalOutcome], ScheduledMatch]) -> None:
-        """Log matches that are over. Those that have a result are written before an error is raised."""
-        ended = [(scheduled, task.result()) for task, scheduled in done.items() if not task.exception()]
+    def _write_down(self, ended: list[Ended]) -> None:
+        """Log matches that are over, and forget them."""
         counted = [
             (scheduled.id, outcome.result, outcome.record) for scheduled, outcome in ended if outcome.result
         ]
@@ -95,10 +99,8 @@ class LocalRunner:
             if not outcome.result:
                 name = self.season.match_name(scheduled)
                 self.season_log.append_void(Void(scheduled.id, name, outcome.void_reason))
-                self._waiting.clear()
             self._note_outcome(outcome)
-        for task in done:
-            task.result()
+        ended.clear()
 
     def _log_results(self, counted: list[tuple[str, LoggedResult, str]]) -> None:
         first = len(self.season_log.season.results) + 1
@@ -120,11 +122,19 @@ class LocalRunner:
         self.screen.show(self)
 
 
-def read_or_create_key(folder: Path) -> bytes:
-    """Return the key of the season in that folder, which only its owner may read. Raises `UsageError` if it is broken."""
+def read_or_create_key(folder: Path, seed: str = "", *, is_part: bool = False) -> bytes:
+    """Return the key of the season in that folder, which only its owner may read. It follows from the seed, if there is one.
+
+    Nothing is written for a part of a season. Raises `UsageError` if the key is broken, of another seed, or missing for a part.
+    """
     path = folder / KEY_FILE
+    wanted = derive_key(seed) if seed else b""
+    if is_part and wanted:
+        return wanted
     if not path.exists():
-        _create_key(path)
+        if is_part:
+            raise UsageError(f"a part needs --seed, or {path}: all parts must have the same deals")
+        _create_key(path, wanted or secrets.token_bytes(SEASON_KEY_BYTES))
     try:
         key = bytes.fromhex(path.read_text(encoding="ascii"))
     except ValueError:
@@ -133,14 +143,21 @@ def read_or_create_key(folder: Path) -> bytes:
         raise UsageError(
             f"{path} is not a key of {SEASON_KEY_BYTES} bytes in hex; delete it, and new deals are drawn"
         )
+    if wanted not in (b"", key):
+        raise UsageError(f"{path} is of another --seed: the season has begun with other deals")
     return key
 
 
-def _create_key(path: Path) -> None:
+def derive_key(seed: str) -> bytes:
+    """Return the key of a season whose deals follow from a text."""
+    return sha256(f"seatwise league {seed}".encode()).digest()
+
+
+def _create_key(path: Path, key: bytes) -> None:
     def open_private(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)
 
     with open(path, "x", encoding="ascii", opener=open_private) as file:
-        file.write(secrets.token_hex(SEASON_KEY_BYTES))
+        file.write(key.hex())
         file.flush()
         os.fsync(file.fileno())

@@ -8,12 +8,12 @@ the same numbers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
 
@@ -21,7 +21,10 @@ from seatwise.errors import UsageError
 from seatwise.kits import KITS, find_kit
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
 from seatwise.replay.record_files import open_record_lines
+from seatwise.replay.record_units import read_in_units
 from seatwise.samples import sample
+from seatwise.units import UnitOptions, UnitPlan
+from seatwise.units.plan import UnitPlayer
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import NO_NONCE, deal_seed, deal_seed_of_set
@@ -121,20 +124,32 @@ def _raise_failure(failure: object) -> None:
 # --- Gifts by moves ---
 
 
-def report_gifts(file: Path, deals: int, on_match: Callable[[], None]) -> tuple[Favour, ...]:
+class _Gifts(NamedTuple):
+    """A `JudgedMatch`, as a worker tells it."""
+
+    bots: tuple[str, ...]
+    gifts: tuple[tuple[float, ...], ...]
+
+
+def report_gifts(
+    file: Path, deals: int, on_match: Callable[[], None], work: UnitOptions
+) -> tuple[Favour, ...]:
     """Return the gifts of each pair that met often enough, the most surprising first.
 
     Args:
         file: A season's bundle, or a file of records.
         deals: The number of deals in which each move is judged.
         on_match: Called after each match.
+        work: Where the matches are judged, and which of them.
 
     Raises:
         UsageError: The file cannot be read, or a record of it cannot be judged.
     """
+    settings = {"deals": deals, "records": work.digest_files([file])}
+    plan = UnitPlan("seatwise_server.league.par:open_gifts", settings)
     with open_record_lines(str(file)) as lines:
         try:
-            return find_gifts(_judge_matches(lines, deals, on_match))
+            return find_gifts(_judge_matches(plan, lines, on_match, work))
         except UsageError as bad:
             raise UsageError(f"{file}: {bad}") from None
 
@@ -148,13 +163,27 @@ def count_records(file: Path) -> int:
     return count
 
 
-def _judge_matches(lines: Iterator[bytes], deals: int, on_match: Callable[[], None]) -> Iterator[JudgedMatch]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield _find_judge(_game_in(line))(line, deals)
-        except ValueError as bad:
-            raise UsageError(f"record {number}: {bad}") from None
+def _judge_matches(
+    plan: UnitPlan, lines: Iterable[bytes], on_match: Callable[[], None], work: UnitOptions
+) -> Iterator[JudgedMatch]:
+    for place, (fault, bots, gifts) in read_in_units(plan, lines, work):
+        if fault:
+            raise UsageError(f"record {place + 1}: {fault}")
+        yield _Gifts(tuple(bots), tuple(map(tuple, gifts)))
         on_match()
+
+
+def open_gifts(settings: Mapping[str, Any]) -> UnitPlayer:
+    """Return what judges batches of records: of each its fault, its bots, and the gifts of each to each."""
+
+    def judge(line: bytes) -> tuple[Any, ...]:
+        try:
+            found = _find_judge(_game_in(line))(line, settings["deals"])
+        except ValueError as bad:
+            return str(bad) or "is no record", (), ()
+        return "", found.bots, found.gifts
+
+    return lambda _, lines: ([judge(line.encode("latin-1")) for line in lines], {})
 
 
 def _game_in(line: bytes) -> str:

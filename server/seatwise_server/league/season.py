@@ -10,19 +10,19 @@ import secrets
 import signal
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seatwise.async_client import AsyncClient
 from seatwise.errors import AlreadyExistsError, NotFoundError, UsageError
 from seatwise.kits import KITS
 from seatwise.link.security import Security, SecurityOptions
-from seatwise.units import UnitRun, make_workers
+from seatwise.units import UnitOptions, UnitRun
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.league import season_log
 from seatwise_server.league.league_file import read_league
-from seatwise_server.league.local_match import LocalSeason, SeasonTables
-from seatwise_server.league.local_runner import LocalRunner, read_or_create_key
+from seatwise_server.league.local_match import LocalSeason
+from seatwise_server.league.local_runner import LocalRunner, derive_key, read_or_create_key
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import OwnServer, check_bot_files
 from seatwise_server.league.progress import Screen
@@ -54,6 +54,8 @@ class SeasonRun:
     """The matches of the whole season, as far as is known now."""
     new_results: int = 0
     """The results of this run."""
+    due: int = 0
+    """The matches at local tables that may be played next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,10 @@ class LeagueServer:
     """Deck files for the league's own server."""
     security: SecurityOptions = field(default_factory=SecurityOptions)
     """The options of TLS for connections to it."""
-    workers: str = ""
-    """Where matches at local tables are played: empty for processes of this machine, or a Ray cluster."""
+    work: UnitOptions = field(default_factory=UnitOptions)
+    """Where matches at local tables are played, and which of those that are due."""
+    seed: str = ""
+    """A text from which the deals at local tables follow; empty to draw it."""
 
 
 def read_league_without(
@@ -112,9 +116,14 @@ async def play_league(
     Raises `UsageError`, and `SeatwiseError` if the server refuses a call.
     """
     schedule = schedule_of(league)
+    _check_local_options(league, results, where)
     await check_bot_files(league, {*_find_given_up(results), *gives_up})
-    new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
-    book = season_log.open_season_log(results, league, new_name)
+    suffix = hashlib.sha256(derive_key(where.seed)).hexdigest()[:6] if where.seed else secrets.token_hex(3)
+    new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{suffix}"
+    if where.work.out:
+        book = season_log.copy_season_log(results, new_name)
+    else:
+        book = season_log.open_season_log(results, league, new_name)
     if league.has_local_tables:
         with closing(book):
             return await _play_locally(league, schedule, book, results, where, screen)
@@ -174,6 +183,28 @@ def usual_tables(league: League) -> int:
     return max(1, cores // league.seats) if KITS[league.game].has_races else TABLES_A_CORE * cores
 
 
+def _check_local_options(league: League, results: Path, where: LeagueServer) -> None:
+    """Raise `UsageError` for options of local tables that do not fit this league."""
+    if not league.has_local_tables:
+        if where.seed or where.work != UnitOptions():
+            raise UsageError(
+                "--seed and the options of workers and parts are for local tables, and a server plays this league; "
+                'write tables = "local" into its file'
+            )
+        return
+    if where.address:
+        raise UsageError(
+            'the league has tables = "local", so no server plays it; leave --address out, or write tables = "server"'
+        )
+    if where.work.has_files and league.format == "ab-test":
+        raise UsageError(
+            "an A-B test has no parts, because it ends when it is clear; `seatwise compare` plays two bots in parts, "
+            "and --on plays this test on a cluster"
+        )
+    if where.work.has_files and not (where.seed or season_log.has_begun(results)):
+        raise UsageError("the parts of a season that has not begun need --seed: all must have the same deals")
+
+
 async def _play_locally(
     league: League,
     schedule: Schedule,
@@ -182,24 +213,26 @@ async def _play_locally(
     where: LeagueServer,
     screen: Screen,
 ) -> SeasonRun:
-    if where.address:
-        raise UsageError(
-            'the league has tables = "local", so no server plays it; leave --address out, or write tables = "server"'
-        )
     if is_over(schedule, book.season):
         return SeasonRun(True, 0, 0, 0.0)
     screen.print_message(
         "The matches are played at local tables, without a server, because all bots are trusted"
     )
-    season = LocalSeason(league, book.season.league, read_or_create_key(results), where.decks)
-    workers = make_workers(where.workers, logs=results / "logs")
-    async with UnitRun(season.to_unit_plan(), workers) as run:
-        runner = LocalRunner(schedule, book, season, SeasonTables(season, run), screen)
-        with _ending_in_order(runner):
-            played = await _run_timed(runner)
+    work = where.work
+    key = read_or_create_key(results, where.seed, is_part=bool(work.out))
+    season = LocalSeason(league, book.season.league, key, where.decks)
+    due = season_log.find_due_matches(schedule, book) if work.has_files else ()
+    plan = season.to_unit_plan(due)
+    workers = work.make_workers(plan, len(due), None if work.out else results / "logs")
+    part = (work.units or range(len(due))) if work.out else None
+    with work.open_file(plan) as file:
+        async with UnitRun(plan, workers, file=file) as run:
+            runner = LocalRunner(schedule, book, season, run, screen, part, is_merge=bool(work.merge))
+            with _ending_in_order(run):
+                played = await _run_timed(runner)
     if not run.is_repeatable:
         screen.print_message("Not repeatable: a match that was played again had another result.")
-    return played
+    return replace(played, due=len(schedule.due_matches(book.season.so_far)))
 
 
 async def _run_timed(runner: Runner | LocalRunner) -> SeasonRun:
@@ -264,7 +297,7 @@ async def _check_registered(admin: AsyncClient, entrant: Entrant) -> None:
 
 
 @contextmanager
-def _ending_in_order(runner: Runner | LocalRunner) -> Iterator[None]:
+def _ending_in_order(runner: Runner | UnitRun) -> Iterator[None]:
     """Handle SIGINT and SIGTERM: the first one lets open matches end, and the second one ends the run."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from seatwise.errors import UsageError
@@ -242,6 +243,12 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
     except BaseException:
         file.close()
         raise
+
+
+def copy_season_log(folder: Path, new_name: str) -> SeasonLog:
+    """Return a copy of the season log in that folder, or of one that begins, which is lost when it is closed. Raises `UsageError`."""
+    season = read_season(folder)[1] if has_begun(folder) else Season(new_name)
+    return SeasonLog(TemporaryFile(), season)
 
 
 def has_begun(folder: Path) -> bool:
