@@ -153,14 +153,14 @@ class RayWorkers:
         except ModuleNotFoundError:
             raise UsageError("--on needs Ray: pip install '.[ray]' in a clone of the repository") from None
         self._ray: Any = ray
-        if not ray.is_initialized():
+        if not self._ray.is_initialized():
             try:
-                ray.init(
+                self._ray.init(
                     address=None if address == "ray" else address, log_to_driver=True, logging_level="error"
                 )
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise UsageError(f"--on {address}: {error}") from None
-        self.count = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.count = count or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self._packed: Any = None
 
     async def start_worker(self, plan: UnitPlan, place: int) -> UnitWorker:
