@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import grpc
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.cli.arguments import add_security_arguments, parse_time, security_of
+from seatwise.cli.arguments import add_security_arguments, parse_count, parse_time, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import ServerFailedError, UnavailableError, UsageError, from_rpc
 from seatwise.link.dialing import explain_failure, open_blocking_channel
 from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security
+from seatwise.v1.time_control_pb2 import TimeControl
+from seatwise_referee.games.registry import GAMES
+from seatwise_server.cli import table
 
 RPC_TIMEOUT_S = 10.0
 NOT_CONNECTED = "cannot connect"
@@ -28,9 +32,7 @@ Call = Callable[[str, Any], Any]
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for the server, the token and the form of the answer."""
-    group = parser.add_argument_group(
-        "the server and the answer"
-    )  # help shows it after the verb's own options
+    group = parser.add_argument_group("the server and the answer")  # after the options of the verb itself
     group.add_argument("--address", default=ADDRESS, help="address of a gateway (default: %(default)s)")
     group.add_argument(
         "--token",
@@ -47,6 +49,37 @@ def add_span(parser: ArgumentParser, what: str) -> None:
             option, type=parse_time, metavar="TIME",
             help=f"only {what} {when}: 2026-11-22, 2026-11-22T18:00 (local time), or 30m, 12h or 7d ago",
         )  # fmt: skip
+
+
+def add_rules(parser: ArgumentParser) -> None:
+    """Add --option, --free-ms and --bank-ms, which `parse_options` and `time_control_of` read."""
+    text = "option of the game, such as rounds=1"
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
+    text = "free time for each question, in ms"
+    parser.add_argument("--free-ms", type=int, default=0, metavar="MS", help=text)
+    parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
+
+
+def time_control_of(args: Namespace, game: str) -> TimeControl:
+    """Return the time control that the arguments of `add_rules` name for this game."""
+    free_ms = dict.fromkeys(GAMES[game].paces if game in GAMES else (), args.free_ms)
+    return TimeControl(free_ms=free_ms if args.free_ms else {}, bank_ms=args.bank_ms)
+
+
+def add_bot(parser: ArgumentParser) -> None:
+    """Add the argument `bot`, which `full_bot_name` completes."""
+    parser.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")
+
+
+def full_bot_name(text: str) -> str:
+    """Return the full name of a bot, for its name or its full name."""
+    return text if "/" in text else f"bots/{text}/versions/1"
+
+
+def add_count(parser: ArgumentParser, what: str) -> None:
+    """Add --count, for `what`, such as "matches"."""
+    text = f"number of {what} (default: %(default)s)"
+    parser.add_argument("--count", type=parse_count, default=20, metavar="N", help=text)
 
 
 def parse_options(given: Iterable[str]) -> dict[str, str]:
@@ -115,6 +148,17 @@ def read_pages(ask: Call, method: str, request: Any) -> Iterator[Any]:
             return
 
 
+def follow_pages(list_page: Callable[[str], Any]) -> Iterator[Any]:
+    """Yield all pages of a list of a client. `list_page` returns the page with this token."""
+    token = ""
+    while True:
+        page = list_page(token)
+        yield page
+        token = next_page(token, page)
+        if not token:
+            return
+
+
 def next_page(token: str, page: Any) -> str:
     """Return the token of the page after this one, which was asked for with `token`; empty after the last one.
 
@@ -137,13 +181,32 @@ def to_dict(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
+def show_entries(
+    title: str,
+    columns: Sequence[str],
+    row_of: Callable[[Any], Sequence[str]],
+    found: Sequence[Any],
+    args: Namespace,
+    none: str = "There are none.",
+) -> None:
+    """Print the entries of a list as a table, or as lines of JSON; the sentence `none` if there are none."""
+    if args.json:
+        for each in found:
+            print(json.dumps(to_dict(each)))
+    elif found:
+        table.show_table(title, columns, list(map(row_of, found)))
+    else:
+        print(none)
+
+
+def show_answer(message: Any, text: str, args: Namespace, **more: str) -> None:
+    """Print the text, or with --json the message, with `more` fields."""
+    print(json.dumps({**to_dict(message), **more}) if args.json else text)
+
+
 def add_service_verb(
-    verbs: Any,
-    stub_of: Callable[[grpc.Channel], Any],
-    name: str,
-    text: str,
-    act: Callable[[Call, Namespace], None],
-) -> ArgumentParser:
+    verbs: Any, stub_of: Callable[[grpc.Channel], Any], name: str, text: str, act: Callable[[Call, Namespace], None]
+) -> ArgumentParser:  # fmt: skip
     """Add a verb that opens the service, calls `act`, and ends with exit code 0 unless that raises."""
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     add_arguments(parser)

@@ -25,15 +25,10 @@ def configure(add_verb: Callable[[str, str], ArgumentParser]) -> None:
     for name, text, run in (("backup", BACKUP_HELP, _back_up), ("restore", RESTORE_HELP, _restore)):
         parser = add_verb(name, text)
         parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of the backup")
-        parser.add_argument(
-            "--redis-file",
-            type=Path,
-            metavar="FILE",
-            help="file with the URL of your own Redis, as of `seatwise serve`",
-        )
-        parser.add_argument(
-            "--data", type=Path, metavar="FOLDER", help="the data folder of the server (default: the user's)"
-        )
+        told = "file with the URL of your own Redis, as of `seatwise serve`"
+        parser.add_argument("--redis-file", type=Path, metavar="FILE", help=told)
+        told = "the data folder of the server (default: the user's)"
+        parser.add_argument("--data", type=Path, metavar="FOLDER", help=told)
         parser.add_argument("--json", action="store_true", help="print one line of JSON")
         parser.set_defaults(run=run)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -16,7 +15,7 @@ from seatwise.client import Client
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.v1 import bot_pb2
 from seatwise_server.cli import table
-from seatwise_server.cli.asking import add_arguments, next_page
+from seatwise_server.cli.asking import add_arguments, add_bot, follow_pages, full_bot_name
 from seatwise_server.cli.table import describe_kind
 from seatwise_server.resource_names import unify_owner
 
@@ -26,15 +25,11 @@ BOT_PAGE = 1000
 
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    register = _add_verb(
-        verbs, "register", "register a bot, and print its token (scope register)", _register_bot
-    )
+    text = "register a bot, and print its token (scope register)"
+    register = _add_verb(verbs, "register", text, _register_bot)
     register.add_argument("bot", metavar="NAME", help="lower-case letters, digits and dashes, as in my-bot")
-    register.add_argument(
-        "--version",
-        default="1",
-        help="version of the bot; each is a player of its own (default: %(default)s)",
-    )
+    text = "version of the bot; each is a player of its own (default: %(default)s)"
+    register.add_argument("--version", default="1", help=text)
     register.add_argument("--owner", default="", help="person or team responsible for it; it can be erased")
     listing = _add_verb(verbs, "list", "list all bots", _list_bots)
     listing.add_argument("--attending", action="store_true", help="only bots that attend now")
@@ -44,18 +39,12 @@ def configure(parser: ArgumentParser) -> None:
     for name, text, act in (
         ("show", "show one bot", _show_bot),
         ("rotate", "give a bot a new token; the old one ends (scope register)", _rotate_token),
-        (
-            "revoke",
-            "revoke the token of a bot; its streams end within a second (scope register)",
-            _revoke_token,
-        ),
-    ):
+        ("revoke", "revoke the token of a bot; its streams end within a second (scope register)", _revoke_token),
+        ("kind", "say how a bot finds its moves; lists and ladders show it", _set_kind),
+    ):  # fmt: skip
         verb = _add_verb(verbs, name, text, act)
-        verb.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")
-
-    kind = _add_verb(verbs, "kind", "say how a bot finds its moves; lists and ladders show it", _set_kind)
-    kind.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")
-    kind.add_argument("kind", choices=(*BOT_KINDS, "none"), help="the kind; none to say nothing any more")
+        add_bot(verb)
+    verb.add_argument("kind", choices=(*BOT_KINDS, "none"), help="the kind; none to say nothing any more")
 
 
 def _add_verb(verbs: Any, name: str, text: str, act: Any) -> ArgumentParser:
@@ -71,11 +60,6 @@ def run(args: Namespace) -> int:
     with Client(args.address, token=token, **security_of(args)) as client:
         args.act(client, args)
     return 0
-
-
-def full_bot_name(text: str) -> str:
-    """Return the full name of a bot, for its name or its full name."""
-    return text if "/" in text else f"bots/{text}/versions/1"
 
 
 def _register_bot(client: Client, args: Namespace) -> None:
@@ -121,7 +105,8 @@ def _show_bot(client: Client, args: Namespace) -> None:
 
 
 def _list_bots(client: Client, args: Namespace) -> None:
-    found = [bot for bot in _read_bots(client) if _is_wanted(bot, args)]
+    pages = follow_pages(lambda token: client.list_bots(BOT_PAGE, token))
+    found = [bot for page in pages for bot in page.bots if _is_wanted(bot, args)]
     if args.json:
         for bot in found:
             _print_json(bot)
@@ -129,16 +114,6 @@ def _list_bots(client: Client, args: Namespace) -> None:
         table.show_table("Bots", BOT_COLUMNS, list(map(_bot_row, found)))
     else:
         print("No bot attends now." if args.attending else "There is no such bot.")
-
-
-def _read_bots(client: Client) -> Iterator[bot_pb2.Bot]:
-    token = ""
-    while True:
-        page = client.list_bots(BOT_PAGE, token)
-        yield from page.bots
-        token = next_page(token, page)
-        if not token:
-            return
 
 
 def _is_wanted(bot: bot_pb2.Bot, args: Namespace) -> bool:

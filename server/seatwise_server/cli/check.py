@@ -6,7 +6,6 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from seatwise.cli.arguments import security_of
@@ -16,7 +15,7 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc, match_pb2
 from seatwise_referee.verify import verify_line
 from seatwise_server.cli import asking
-from seatwise_server.cli.asking import Call, next_page
+from seatwise_server.cli.asking import Call, follow_pages
 
 CHECK_HELP = "compare lists, entries, records and result logs, and replay all records and the journals of running matches"
 PAGE = 200
@@ -77,21 +76,12 @@ def _compare_lists(ask: Call, args: Namespace, findings: Findings) -> None:
 
 
 def _replay_records(client: Client, findings: Findings) -> None:
-    for match in _list_all_matches(client):
-        try:
-            findings.counts[_check_match(client, match)] += 1
-        except (NotWhole, SeatwiseError) as error:
-            findings.note_wrong(match.name, str(error))
-
-
-def _list_all_matches(client: Client) -> Iterator[match_pb2.Match]:
-    token = ""
-    while True:
-        page = client.list_matches(PAGE, token)
-        yield from page
-        token = next_page(token, page)
-        if not token:
-            return
+    for page in follow_pages(lambda token: client.list_matches(PAGE, token)):
+        for match in page:
+            try:
+                findings.counts[_check_match(client, match)] += 1
+            except (NotWhole, SeatwiseError) as error:
+                findings.note_wrong(match.name, str(error))
 
 
 def _check_match(client: Client, match: match_pb2.Match) -> str:

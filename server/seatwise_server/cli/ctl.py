@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
 from seatwise_server.cli import asking, backup, check, owners, table
-from seatwise_server.cli.asking import Call, next_page
+from seatwise_server.cli.asking import Call
 from seatwise_server.tls.made_certificates import issue_certificate
 from seatwise_server.tls.tls_files import TlsError, read_identity
 
@@ -33,40 +33,34 @@ MOST_LISTED = 1000
 
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _add_health_arguments(verbs.add_parser("health", help=HEALTH_HELP, description=HEALTH_HELP))
+
+    def add_parser(name: str, text: str) -> ArgumentParser:
+        added: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+        return added
+
+    _add_health_arguments(add_parser("health", HEALTH_HELP))
     _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
     _add_verb(verbs, "matches", "list the matches that are not over, and their referees", _list_matches)
     _add_verb(verbs, "leases", "list the leases, their holders and the remaining time", _list_leases)
-    backup.configure(lambda name, text: verbs.add_parser(name, help=text, description=text))
-    check.configure(verbs.add_parser("check", help=check.CHECK_HELP, description=check.CHECK_HELP))
-    owners.configure_tokens(
-        verbs.add_parser("token", help=owners.TOKENS_HELP, description=owners.TOKENS_HELP)
-    )
-    for name, help_text, add_verbs in (
-        ("invite", owners.INVITES_HELP, owners.configure_invites),
-        ("owner", owners.OWNERS_HELP, owners.configure_owners),
-    ):
-        add_verbs(verbs.add_parser(name, help=help_text, description=help_text))
-    _add_audit_arguments(verbs.add_parser("audit", help=AUDIT_HELP, description=AUDIT_HELP))
+    backup.configure(add_parser)
+    check.configure(add_parser("check", check.CHECK_HELP))
+    owners.configure_tokens(add_parser("token", owners.TOKENS_HELP))
+    owners.configure_invites(add_parser("invite", owners.INVITES_HELP))
+    owners.configure_owners(add_parser("owner", owners.OWNERS_HELP))
+    _add_audit_arguments(add_parser("audit", AUDIT_HELP))
     text = "erase an owner: the name, the addresses and the meaning of pseudonyms; bots, records and the audit log stay"
     erase = _add_verb(verbs, "erase-owner", text, _erase_owner, AccessServiceStub)
     erase.add_argument("owner", help="the owner as it was registered")
-    drain = _add_verb(
-        verbs, "drain", "tell a referee to take no new matches and finish those it has", _drain_referee
-    )
-    drain.add_argument(
-        "referee",
-        type=arguments.name_parser("referees"),
-        help="name of the referee, as `seatwise ctl referees` shows it",
-    )
+    text = "tell a referee to take no new matches and finish those it has"
+    text_of_name = "name of the referee, as `seatwise ctl referees` shows it"
+    drain = _add_verb(verbs, "drain", text, _drain_referee)
+    drain.add_argument("referee", type=arguments.name_parser("referees"), help=text_of_name)
     void = _add_verb(verbs, "void", "end a match without a result", _void_match)
     void.add_argument(
         "match", type=arguments.name_parser("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
-    _add_certificate_arguments(
-        verbs.add_parser("certificates", help=CERTIFICATES_HELP, description=CERTIFICATES_HELP)
-    )
+    _add_certificate_arguments(add_parser("certificates", CERTIFICATES_HELP))
     text = "forget the no-shows of a bot, and let it wait in the queues again"
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
     forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
@@ -76,11 +70,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _add_verb(
-    verbs: Any,
-    name: str,
-    text: str,
-    act: Callable[[Any, Namespace], None],
-    stub_of: Callable[[grpc.Channel], object] = AdminServiceStub,
+    verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None], stub_of: Any = AdminServiceStub
 ) -> ArgumentParser:
     return asking.add_service_verb(verbs, stub_of, name, text, act)
 
@@ -94,7 +84,7 @@ def run(args: Namespace) -> int:
 def _list_referees(ask: Call, args: Namespace) -> None:
     found = ask("ListReferees", pb.ListRefereesRequest()).referees
     columns = ("referee", "address", "state", "matches", "free", "silent s")
-    _show_rows("Referees", columns, [_referee_row(each) for each in found], found, args)
+    asking.show_entries("Referees", columns, _referee_row, found, args)
 
 
 def _referee_row(each: pb.Referee) -> list[str]:
@@ -106,64 +96,53 @@ def _referee_row(each: pb.Referee) -> list[str]:
 def _list_matches(ask: Call, args: Namespace) -> None:
     request = pb.ListLiveMatchesRequest(page_size=MOST_LISTED)
     found = list(asking.read_entries(ask, "ListLiveMatches", request, "matches"))
-    rows = [[it.match, it.referee or "waits", str(it.epoch), str(it.deaths)] for it in found]
-    _show_rows("Matches that are not over", ("match", "referee", "epoch", "deaths"), rows, found, args)
+    columns = ("match", "referee", "epoch", "deaths")
+    asking.show_entries(
+        "Matches that are not over",
+        columns,
+        lambda it: [it.match, it.referee or "waits", str(it.epoch), str(it.deaths)],
+        found,
+        args,
+    )
 
 
 def _list_leases(ask: Call, args: Namespace) -> None:
     found = ask("ListLeases", pb.ListLeasesRequest()).leases
-    rows = [[each.what, each.holder, f"{each.left_ms / 1000:.1f}"] for each in found]
-    _show_rows("Leases", ("what", "holder", "left s"), rows, found, args)
+    columns = ("what", "holder", "left s")
+    asking.show_entries(
+        "Leases", columns, lambda it: [it.what, it.holder, f"{it.left_ms / 1000:.1f}"], found, args
+    )
 
 
 def _drain_referee(ask: Call, args: Namespace) -> None:
     referee = ask("DrainReferee", pb.DrainRefereeRequest(name=args.referee)).referee
-    _print_answer(referee, f"{referee.name} takes no new matches and finishes its {referee.matches}", args)
+    text = f"{referee.name} takes no new matches and finishes its {referee.matches}"
+    asking.show_answer(referee, text, args)
 
 
 def _void_match(ask: Call, args: Namespace) -> None:
     match = ask("VoidMatch", pb.VoidMatchRequest(name=args.match, reason=args.reason)).match
-    over = match.HasField("end_time")
-    _print_answer(
-        match, f"{match.name} was already over" if over else f"{match.name} will end: {args.reason}", args
-    )
+    done = "was already over" if match.HasField("end_time") else f"will end: {args.reason}"
+    asking.show_answer(match, f"{match.name} {done}", args)
 
 
 def _forgive_bot(ask: Call, args: Namespace) -> None:
     bot = ask("ForgiveNoShows", pb.ForgiveNoShowsRequest(bot=args.bot)).bot
-    was_off = bot.HasField("off_queues")
-    _print_answer(
-        bot, f"{bot.name} is back on the queues" if was_off else f"{bot.name} was not off the queues", args
-    )
+    done = "is back on the queues" if bot.HasField("off_queues") else "was not off the queues"
+    asking.show_answer(bot, f"{bot.name} {done}", args)
 
 
 def _delete_bot(ask: Call, args: Namespace) -> None:
     answer = ask("DeleteBot", bot_service_pb2.DeleteBotRequest(name=args.bot))
     aborted = len(answer.aborted_matches)
     ended = f"{aborted} created match{'es' * (aborted != 1)} that waited for it ended as ABORTED"
-    _print_answer(answer, f"{args.bot} is deleted; {ended}", args)
+    asking.show_answer(answer, f"{args.bot} is deleted; {ended}", args)
 
 
 def _erase_owner(ask: Call, args: Namespace) -> None:
     answer = ask("EraseOwner", access_service_pb2.EraseOwnerRequest(owner=args.owner))
     text = f"the owner is erased; it had {len(answer.bots)} bots, which stay, and {len(answer.access_tokens)} access tokens"
-    _print_answer(answer, text, args)
-
-
-def _show_rows(
-    title: str, columns: tuple[str, ...], rows: list[list[str]], found: Any, args: Namespace
-) -> None:
-    if args.json:
-        for each in found:
-            print(json.dumps(asking.to_dict(each)))
-    elif rows:
-        table.show_table(title, columns, rows)
-    else:
-        print("There are none.")
-
-
-def _print_answer(message: Any, text: str, args: Namespace) -> None:
-    print(json.dumps(asking.to_dict(message)) if args.json else text)
+    asking.show_answer(answer, text, args)
 
 
 HEALTH_HELP = "ask whether a process is ready: Redis answers, and a referee has free tables"
@@ -214,20 +193,18 @@ AUDIT_HELP = (
 
 def _add_audit_arguments(parser: ArgumentParser) -> None:
     asking.add_arguments(parser)
-    parser.add_argument(
-        "--after",
-        type=int,
-        default=0,
-        metavar="SEQ",
-        help="begin after the entry with this seq (default: the oldest)",
-    )
+    text = "begin after the entry with this seq (default: the oldest)"
+    parser.add_argument("--after", type=int, default=0, metavar="SEQ", help=text)
     parser.set_defaults(run=_list_audit)
 
 
 def _list_audit(args: Namespace) -> int:
     """List the entries, oldest first."""
     with asking.open_service(args, AccessServiceStub) as ask:
-        entries = _list_entries(ask, max(0, args.after))
+        request = access_service_pb2.ListAuditEntriesRequest(
+            page_size=1000, page_token=str(max(0, args.after))
+        )
+        entries = asking.read_entries(ask, "ListAuditEntries", request, "entries")
         if args.json:
             for entry in entries:
                 print(entry.line)
@@ -240,30 +217,12 @@ def _list_audit(args: Namespace) -> int:
     return 0
 
 
-def _list_entries(ask: Call, after: int) -> Iterator[access_service_pb2.AuditEntry]:
-    token = str(after)
-    while token:
-        page = ask(
-            "ListAuditEntries", access_service_pb2.ListAuditEntriesRequest(page_size=1000, page_token=token)
-        )
-        yield from page.entries
-        token = next_page(token, page)
-
-
 def _row_of(entry: access_service_pb2.AuditEntry) -> list[str]:
     written = json.loads(entry.line)
     at = datetime.fromtimestamp(written["at_ms"] / 1000, UTC)
     who, address = entry.who or written["who"], entry.address or written["from"]
-    method = written["method"].rpartition("/")[2]
-    return [
-        str(written["seq"]),
-        f"{at:%Y-%m-%d %H:%M:%S}",
-        who,
-        address,
-        method,
-        written["thing"],
-        written["outcome"],
-    ]
+    done = [written["method"].rpartition("/")[2], written["thing"], written["outcome"]]
+    return [str(written["seq"]), f"{at:%Y-%m-%d %H:%M:%S}", who, address, *done]
 
 
 CERTIFICATES_HELP = "sign a certificate for servers with these hosts, by a CA of your own, or renew it"
@@ -273,20 +232,11 @@ def _add_certificate_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "hosts", nargs="+", metavar="HOST", help="names and IP addresses by which clients call the server"
     )
-    parser.add_argument(
-        "--ca",
-        type=Path,
-        required=True,
-        metavar="FOLDER",
-        help="folder of the CA; it is made at the first run",
-    )
-    parser.add_argument(
-        "--into",
-        type=Path,
-        required=True,
-        metavar="FOLDER",
-        help="folder to write tls.crt, tls.key and ca.crt to",
-    )
+    for option, text in (
+        ("--ca", "folder of the CA; it is made at the first run"),
+        ("--into", "folder to write tls.crt, tls.key and ca.crt to"),
+    ):
+        parser.add_argument(option, type=Path, required=True, metavar="FOLDER", help=text)
     parser.add_argument(
         "--readable", action="store_true",
         help="let every user that can open the folder read the key, for a server that runs as another user",

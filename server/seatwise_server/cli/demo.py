@@ -52,36 +52,26 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--game", default=DEFAULT_GAME, choices=list(DEMOS), help="game to play (default: %(default)s)"
     )
-    parser.add_argument(
-        "--matches",
-        type=arguments.parse_count,
-        default=24,
-        metavar="N",
-        help="number of matches (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--records",
-        type=arguments.parse_output,
-        default="demo-records.jsonl",
-        metavar="FILE",
-        help="file for the records (default: %(default)s)",
-    )
+    text = "number of matches (default: %(default)s)"
+    parser.add_argument("--matches", type=arguments.parse_count, default=24, metavar="N", help=text)
+    text, records = "file for the records (default: %(default)s)", "demo-records.jsonl"
+    parser.add_argument("--records", type=arguments.parse_output, default=records, metavar="FILE", help=text)
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep the server and its pages until Ctrl-C, so that you can look at the matches",
-    )
+    text = "keep the server and its pages until Ctrl-C, so that you can look at the matches"
+    parser.add_argument("--keep", action="store_true", help=text)
 
 
 def run(args: Namespace) -> int:
     """Play the demo and return the exit code. All processes are ended, even after an error."""
-    _check_writable(args.records)
+    try:  # before the matches are played, not after
+        Path(args.records).open("a").close()
+    except OSError as error:
+        raise UsageError(f"--records {args.records}: {error.strerror}") from None
     signal.signal(signal.SIGTERM, _end_demo)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
         address, pages = stack.enter_context(_run_server(folder, takes_guests=args.keep))
-        _say_where_to_watch(pages)
+        print(f"Watch the matches: {pages}\nThe ladder: {pages}{LADDER}", file=sys.stderr, flush=True)
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
         ladder = _Ladder(admin, args.game)
         players = [
@@ -92,7 +82,10 @@ def run(args: Namespace) -> int:
         standings = ladder.read_standings(len(records))
         if args.keep:
             code = _print_report(records, standings, args)
-            _wait_for_ctrl_c(pages)
+            text = f"The server stays up: {pages} shows the matches. Play yourself: {pages}#play. Press Ctrl-C to end it."
+            print(text, file=sys.stderr, flush=True)
+            with suppress(KeyboardInterrupt):
+                signal.pause()
             return code
     return _print_report(records, standings, args)
 
@@ -102,46 +95,13 @@ def _end_demo(signum: int, _frame: object) -> None:
     raise SystemExit(128 + signum)
 
 
-def _say_where_to_watch(pages: str) -> None:
-    """Print the links to standard error: standard output is for the report."""
-    print(f"Watch the matches: {pages}", file=sys.stderr)
-    print(f"The ladder: {pages}{LADDER}", file=sys.stderr, flush=True)
-
-
-def _wait_for_ctrl_c(pages: str) -> None:
-    print(
-        f"The server stays up: {pages} shows the matches. Play yourself: {pages}#play. Press Ctrl-C to end it.",
-        file=sys.stderr,
-        flush=True,
-    )
-    with suppress(KeyboardInterrupt):
-        signal.pause()
-
-
-def _check_writable(records: str) -> None:
-    """Raise `UsageError` if the file cannot be written: before the matches are played, not after."""
-    try:
-        Path(records).open("a").close()
-    except OSError as error:
-        raise UsageError(f"--records {records}: {error.strerror}") from None
-
-
 @contextmanager
 def _run_server(folder: Path, *, takes_guests: bool) -> Iterator[tuple[str, str]]:
     """Run a server, and yield its address and that of its pages."""
     visitors = (
         ["--guests", str(DEMO_GUESTS), "--ws-port", "0"] if takes_guests else ["--no-house-bots", "--no-ws"]
     )
-    command = [
-        "serve",
-        "--port",
-        "0",
-        "--data",
-        str(folder),
-        *visitors,
-        "--log-level",
-        "warning",
-    ]
+    command = ["serve", "--port", "0", "--data", str(folder), *visitors, "--log-level", "warning"]
     with _run_process(command, stdout=subprocess.PIPE) as server:
         assert server.stdout
         told = dict(_told_addresses(server.stdout))
@@ -164,21 +124,9 @@ def _told_addresses(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _run_bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[subprocess.Popen[str]]:
     """Run a bot as a process. It gets its token through the environment, which other users cannot read."""
     registered = admin.register_bot(name, version="1", owner=name)
-    command = [
-        "bot",
-        DEMOS[args.game].bots[name],
-        "--game",
-        args.game,
-        "--address",
-        address,
-        "--queue",
-        LADDER,
-        "--max-matches",
-        str(MATCHES_AT_ONCE),
-        "--matches",
-        str(args.matches),
-        "--quiet",
-    ]
+    command = ["bot", DEMOS[args.game].bots[name], "--game", args.game, "--address", address]
+    command += ["--queue", LADDER]
+    command += ["--max-matches", str(MATCHES_AT_ONCE), "--matches", str(args.matches), "--quiet"]
     with _run_process(command, SEATWISE_TOKEN=registered.token or "") as process:
         yield process
 
@@ -220,15 +168,11 @@ class _Ladder:
             done, deadline = 0, time.monotonic() + LONGEST_DEMO_S
             while any(player.poll() is None for player in players):
                 if time.monotonic() > deadline:
-                    raise SeatwiseError(
-                        f"only {done} of {matches} matches are over after {LONGEST_DEMO_S:.0f} s"
-                    )
+                    text = f"only {done} of {matches} matches are over after {LONGEST_DEMO_S:.0f} s"
+                    raise SeatwiseError(text)
                 time.sleep(POLL_S)
-                before, done = done, min(matches, self._list_results())
+                before, done = done, min(matches, self._admin.get_ladder(LADDER).results)
                 advance(done - before)
-
-    def _list_results(self) -> int:
-        return self._admin.get_ladder(LADDER).results
 
     def list_matches(self) -> list[str]:
         """Return the matches that count, in their order."""
@@ -250,9 +194,8 @@ def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standin
 
     with writing_file(args.records) as file:
         file.writelines(f"{record}\n".encode() for record in records)
-    faults = [
-        verdict.fault for verdict in verify_lines(record.encode() for record in records) if verdict.fault
-    ]
+    verdicts = verify_lines(record.encode() for record in records)
+    faults = [verdict.fault for verdict in verdicts if verdict.fault]
     played = [json.loads(record) for record in records]
     tally = Tally(played)
     if args.json:
@@ -265,9 +208,8 @@ def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standin
             print(draw_end(played[-1], shutil.get_terminal_size().columns))
         table.show_table(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.list_cells())
         show_standings(f"The ladder after {len(records)} matches", standings)
-        print(
-            f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
-        )
+        verified = len(records) - len(faults)
+        print(f"{len(records)} records are in {args.records}; {verified} verified, {len(faults)} wrong.")
         game = "" if args.game == DEFAULT_GAME else f" --game {args.game}"
         print("For your own bot see the README, or write my_bot.py and run these commands in two terminals:")
         print(f"  {program_name()} serve")
@@ -338,6 +280,5 @@ class Tally:
         ]
 
 
-COMMAND = Command(
-    "demo", "run a demonstration: a server, a ladder, four bots, verified records", configure, run
-)
+HELP = "run a demonstration: a server, a ladder, four bots, verified records"
+COMMAND = Command("demo", HELP, configure, run)

@@ -17,13 +17,7 @@ from seatwise.cli import arguments
 from seatwise.cli.arguments import Command
 from seatwise.errors import NotAllowedError, NotFoundError, ServerFullError, UsageError, WrongStateError
 from seatwise.kits import DEFAULT_GAME
-from seatwise.v1 import (
-    ladder_pb2,
-    ladder_service_pb2_grpc,
-    match_service_pb2,
-    match_service_pb2_grpc,
-    time_control_pb2,
-)
+from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, match_service_pb2, match_service_pb2_grpc
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.ending import Ending
 from seatwise_referee.games.registry import GAMES
@@ -47,53 +41,37 @@ Act = Callable[[Call, Namespace], int]
 
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_create(
-        _add_verb(verbs, "create", "create a ladder (scope operate)", _create_ladder, as_admin=True)
+    create = _add_verb(verbs, "create", "create a ladder (scope operate)", _create_ladder, as_admin=True)
+    create.add_argument(
+        "--game", default=DEFAULT_GAME, choices=list(GAMES), help="game to play (default: %(default)s)"
     )
+    create.add_argument("--seats", type=int, default=4, help="seats at each table (default: %(default)s)")
+    asking.add_rules(create)
+    create.add_argument("--owners-together", action="store_true", help="let bots of one owner meet")
+    follows = "begin the next season of this ladder, with all its settings"
+    create.add_argument("--follows", type=arguments.name_parser("ladders"), metavar="LADDER", help=follows)
     _add_verb(verbs, "list", "list the ladders", _list_ladders, named=False)
     show = _add_verb(verbs, "show", "show the standings", _show_standings)
-    show.add_argument(
-        "--recompute",
-        action="store_true",
-        help="fetch all results, compute the ratings here and compare them to the last digit",
-    )
+    text = "fetch all results, compute the ratings here and compare them to the last digit"
+    show.add_argument("--recompute", action="store_true", help=text)
     history = _add_verb(verbs, "history", "show the latest results", _show_history)
-    history.add_argument(
-        "--bot", help="only results of this bot: bots/NAME/versions/V, or NAME for all its versions"
-    )
-    history.add_argument(
-        "--count",
-        type=arguments.parse_count,
-        default=20,
-        metavar="N",
-        help="number of results (default: %(default)s)",
-    )
-    _configure_export(
-        _add_verb(
-            verbs,
-            "export",
-            "print all results, oldest first, one line of JSON each; or write records",
-            _export,
-        )
-    )
-    checks = _add_verb(
-        verbs,
-        "checks",
-        f"test in the newest {MOST_CHECKED_RESULTS} results whether bots help each other, and whether seats are equal",
-        _show_checks,
-    )
-    asking.add_span(checks, "results that came")
-    close = "close a ladder: its results are final, and its table stays (scope operate)"
-    _add_verb(verbs, "close", close, _close_ladder, as_admin=True)
-    back = _add_verb(
-        verbs,
-        "reinstate",
+    text = "only results of this bot: bots/NAME/versions/V, or NAME for all its versions"
+    history.add_argument("--bot", help=text)
+    asking.add_count(history, "results")
+    text = "print all results, oldest first, one line of JSON each; or write records"
+    export = _add_verb(verbs, "export", text, _export)
+    text = "write the records to this file, one a line; a file that is there is continued"
+    export.add_argument("--records", type=Path, metavar="FILE", help=text)
+    text = f"test in the newest {MOST_CHECKED_RESULTS} results whether bots help each other, and whether seats are equal"
+    for verb in (export, _add_verb(verbs, "checks", text, _show_checks)):
+        asking.add_span(verb, "results that came")
+    text = "close a ladder: its results are final, and its table stays (scope operate)"
+    _add_verb(verbs, "close", text, _close_ladder, as_admin=True)
+    text = (
         "readmit a bot that was taken off the ladder (scope operate; or the bot's own token, 10 minutes after the first time and "
-        "2 hours after the second)",
-        _reinstate_bot,
-        as_admin=True,
+        "2 hours after the second)"
     )
-    back.add_argument("bot", help="bots/NAME/versions/V, or NAME for version 1")
+    asking.add_bot(_add_verb(verbs, "reinstate", text, _reinstate_bot, as_admin=True))
 
 
 def _add_verb(
@@ -109,37 +87,6 @@ def _add_verb(
     return parser
 
 
-def _configure_create(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--game", default=DEFAULT_GAME, choices=list(GAMES), help="game to play (default: %(default)s)"
-    )
-    parser.add_argument("--seats", type=int, default=4, help="seats at each table (default: %(default)s)")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="option of the game, such as rounds=1",
-    )
-    parser.add_argument(
-        "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
-    )
-    parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
-    parser.add_argument("--owners-together", action="store_true", help="let bots of one owner meet")
-    parser.add_argument(
-        "--follows", type=arguments.name_parser("ladders"), metavar="LADDER",
-        help="begin the next season of this ladder, with all its settings",
-    )  # fmt: skip
-
-
-def _configure_export(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--records", type=Path, metavar="FILE",
-        help="write the records to this file, one a line; a file that is there is continued",
-    )  # fmt: skip
-    asking.add_span(parser, "results that came")
-
-
 def run(args: Namespace) -> int:
     """Run the verb and return the exit code. Raises `SeatwiseError` if the server refuses the call."""
     stub = ladder_service_pb2_grpc.LadderServiceStub
@@ -149,12 +96,20 @@ def run(args: Namespace) -> int:
 
 
 def _create_ladder(ask: Call, args: Namespace) -> int:
-    ladder = _next_season(ask, args) if args.follows else _wanted_ladder(args)
-    made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
-    if args.json:
-        print(json.dumps(asking.to_dict(made)))
+    if args.follows:
+        ladder = _next_season(ask, args)
     else:
-        _show_ladders([made])
+        ladder = ladder_pb2.Ladder(
+            name=args.ladder,
+            game=f"games/{args.game}",
+            seats=args.seats,
+            options=asking.parse_options(args.option),
+            time_control=asking.time_control_of(args, args.game),
+            owners_together=args.owners_together,
+        )
+    made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
+    asking.show_entries("Ladders", LADDER_COLUMNS, _ladder_row, [made], args)
+    if not args.json:
         game = made.game.removeprefix("games/")
         print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {game} --queue {made.name}")
     return 0
@@ -169,62 +124,33 @@ def _next_season(ask: Call, args: Namespace) -> ladder_pb2.Ladder:
     return ladder
 
 
-def _wanted_ladder(args: Namespace) -> ladder_pb2.Ladder:
-    return ladder_pb2.Ladder(
-        name=args.ladder,
-        game=f"games/{args.game}",
-        seats=args.seats,
-        options=asking.parse_options(args.option),
-        time_control=time_control_pb2.TimeControl(
-            free_ms=dict.fromkeys(GAMES[args.game].paces, args.free_ms) if args.free_ms else {},
-            bank_ms=args.bank_ms,
-        ),
-        owners_together=args.owners_together,
-    )
-
-
 def _close_ladder(ask: Call, args: Namespace) -> int:
     closed = ask("CloseLadder", pb.CloseLadderRequest(name=args.ladder)).ladder
-    if args.json:
-        print(json.dumps(asking.to_dict(closed)))
-    else:
-        _show_ladders([closed])
+    asking.show_entries("Ladders", LADDER_COLUMNS, _ladder_row, [closed], args)
+    if not args.json:
         print(f"Its final table follows within seconds: seatwise ladder show {args.ladder} --recompute")
     return 0
 
 
 def _list_ladders(ask: Call, args: Namespace) -> int:
     found = list(asking.read_entries(ask, "ListLadders", pb.ListLaddersRequest(), "ladders"))
-    if args.json:
-        for each in found:
-            print(json.dumps(asking.to_dict(each)))
-    elif found:
-        _show_ladders(found)
-    else:
-        print("There are no ladders yet. Create one with: seatwise ladder create NAME")
+    none = "There are no ladders yet. Create one with: seatwise ladder create NAME"
+    asking.show_entries("Ladders", LADDER_COLUMNS, _ladder_row, found, args, none)
     return 0
 
 
-def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
-    rows = [
-        [
-            each.name.removeprefix("ladders/"),
-            each.game.removeprefix("games/"),
-            str(each.seats),
-            " ".join(f"{name}={value}"[:24] for name, value in sorted(each.options.items())),
-            " ".join(f"{pace} {ms}" for pace, ms in sorted(each.time_control.free_ms.items())),
-            str(each.results),
-            table.format_time(each.create_time),
-            str(each.season),
-            table.format_time(each.close_time),
-        ]
-        for each in ladders
+def _ladder_row(each: ladder_pb2.Ladder) -> list[str]:
+    return [
+        each.name.removeprefix("ladders/"),
+        each.game.removeprefix("games/"),
+        str(each.seats),
+        " ".join(f"{name}={value}"[:24] for name, value in sorted(each.options.items())),
+        " ".join(f"{pace} {ms}" for pace, ms in sorted(each.time_control.free_ms.items())),
+        str(each.results),
+        table.format_time(each.create_time),
+        str(each.season),
+        table.format_time(each.close_time),
     ]
-    table.show_table(
-        "Ladders",
-        ("ladder", "game", "seats", "options", "free ms", "results", "created", "season", "closed"),
-        rows,
-    )
 
 
 def _show_standings(ask: Call, args: Namespace) -> int:
@@ -287,9 +213,10 @@ def _compare_final_table(
         wrong = next(one[0] for one, other in zip_longest(told, found, fillvalue=("",)) if one != other)
         print(f"The final table does not follow from its results; the first difference is {wrong}")
         return 1
-    print(
+    text = (
         "The ladder is closed, and this is its final table: every strength and every place is the same, too."
     )
+    print(text)
     return 0
 
 
@@ -312,11 +239,8 @@ def _show_history(ask: Call, args: Namespace) -> int:
             (bot == args.bot or bot.startswith(f"bots/{args.bot}/versions/")) for bot in each.bots
         ):
             found.append(each)
-    if args.json:
-        for each in found:
-            print(json.dumps(asking.to_dict(each)))
-    else:
-        show_history(f"{args.ladder}, newest first", found)
+    none = "There are no results yet."
+    asking.show_entries(f"{args.ladder}, newest first", HISTORY, _history_row, found, args, none)
     return 0
 
 
@@ -350,9 +274,8 @@ def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
                 except (NotFoundError, WrongStateError, NotAllowedError) as error:
                     refused[error.reason] += 1
                 advance(1)
-    print(
-        f"{args.records}: {len(missing) - refused.total()} records added, {len(results) - len(missing)} were there"
-    )
+    added = len(missing) - refused.total()
+    print(f"{args.records}: {added} records added, {len(results) - len(missing)} were there")
     for reason, count in sorted(refused.items()):
         print(f"{count} cannot be had ({reason}): they were deleted after --keep-records, or are withheld")
     return 1 if refused else 0
@@ -410,13 +333,14 @@ def _show_checks(ask: Call, args: Namespace) -> int:
 
 
 def _reinstate_bot(ask: Call, args: Namespace) -> int:
-    bot = args.bot if "/" in args.bot else f"bots/{args.bot}/versions/1"
+    bot = asking.full_bot_name(args.bot)
     ask("ReinstateBot", pb.ReinstateBotRequest(ladder=args.ladder, bot=bot))
     if not args.json:
         print(f"{bot} may play on {args.ladder} again")
     return 0
 
 
+LADDER_COLUMNS = ("ladder", "game", "seats", "options", "free ms", "results", "created", "season", "closed")
 STANDINGS_COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
 FAVOURS = ("bot", "where this one sits", "points a match", "matches", "p", "most surprising")
 MOST_SHOWN_PAIRS = 8
@@ -442,6 +366,7 @@ def show_standings(title: str, standings: Sequence[ladder_pb2.Standing]) -> None
 
 
 def _standing_row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str]:
+    marks = [table.describe_kind(each.kind), "?" * each.provisional, "off" * bool(each.off_reason)]
     return [
         shorten_bot(each.bot),
         str(each.place),
@@ -449,20 +374,8 @@ def _standing_row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str
         f"{each.mu:.1f}",
         f"{each.strength:+.0f} ({each.low:+.0f} {each.high:+.0f})",
         format_ranges(sorted(places[bot] for bot in each.not_distinguishable_from if bot in places)),
-        " ".join(
-            filter(
-                None, [table.describe_kind(each.kind), "?" * each.provisional, "off" * bool(each.off_reason)]
-            )
-        ),
+        " ".join(filter(None, marks)),
     ]
-
-
-def show_history(title: str, results: Sequence[ladder_pb2.LadderResult]) -> None:
-    """Print one line for each match."""
-    if not results:
-        print("There are no results yet.")
-        return
-    table.show_table(title, HISTORY, [_history_row(each) for each in results])
 
 
 def _history_row(each: ladder_pb2.LadderResult) -> list[str]:

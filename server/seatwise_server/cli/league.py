@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import (
     Command,
@@ -41,35 +41,25 @@ parse_results = output_folder_parser(
 
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_run(_add_verb(verbs, "run", "play the league; finished matches are not played again"))
-    _configure_report(
-        _add_verb(verbs, "report", "write report, table and bundle again from the finished matches")
-    )
-    text = "readmit an entrant that was given up; its results stay, and the next run starts it again"
-    _configure_reinstate(_add_verb(verbs, "reinstate", text))
-    text = "annul a walk-over, for example after a fault of the network; the next run plays the match again"
-    _configure_annul(_add_verb(verbs, "annul", text))
-    text = "find bots whose moves give more to one bot than to the rest of the table"
-    _configure_gifts(_add_verb(verbs, "gifts", text))
-
-
-def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    return parser
+    for name, configure_verb, text in (
+        ("run", _configure_run, "play the league; finished matches are not played again"),
+        ("report", _configure_report, "write report, table and bundle again from the finished matches"),
+        ("reinstate", _configure_reinstate,
+         "readmit an entrant that was given up; its results stay, and the next run starts it again"),
+        ("annul", _configure_annul,
+         "annul a walk-over, for example after a fault of the network; the next run plays the match again"),
+        ("gifts", _configure_gifts, "find bots whose moves give more to one bot than to the rest of the table"),
+    ):  # fmt: skip
+        configure_verb(verbs.add_parser(name, help=text, description=text))
 
 
 def _configure_run(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file", type=InputFile, metavar="LEAGUE.TOML", help="the league file; see docs/league.md"
-    )
-    parser.add_argument(
-        "--address",
-        metavar="HOST:PORT",
-        help="a running server (default: start one for this league, or none for local tables)",
-    )
-    parser.add_argument(
-        "--token", help=f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)"
-    )
+    text = "the league file; see docs/league.md"
+    parser.add_argument("file", type=InputFile, metavar="LEAGUE.TOML", help=text)
+    text = "a running server (default: start one for this league, or none for local tables)"
+    parser.add_argument("--address", metavar="HOST:PORT", help=text)
+    text = f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)"
+    parser.add_argument("--token", help=text)
     parser.add_argument(
         "--results", type=parse_results, default=DEFAULT_RESULTS, metavar="FOLDER",
         help="folder for everything that the league writes (default: %(default)s)",
@@ -108,28 +98,22 @@ def _configure_report(parser: ArgumentParser) -> None:
 
 def _configure_reinstate(parser: ArgumentParser) -> None:
     parser.add_argument("entrant", help="its name in the league file")
-    parser.add_argument(
-        "--why", required=True, metavar="TEXT", help="how the cause was repaired; this text is published"
-    )
+    text = "how the cause was repaired; this text is published"
+    parser.add_argument("--why", required=True, metavar="TEXT", help=text)
     _add_results(parser)
 
 
 def _configure_annul(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "table", metavar="MATCH", help="its id in the schedule, as in r1-t2; the page names it"
-    )
+    text = "its id in the schedule, as in r1-t2; the page names it"
+    parser.add_argument("table", metavar="MATCH", help=text)
     parser.add_argument("--why", required=True, metavar="TEXT", help="the reason; this text is published")
     _add_results(parser)
 
 
 def _add_results(parser: ArgumentParser) -> None:
+    text = "folder of the league (default: %(default)s)"
     parser.add_argument(
-        "results",
-        type=parse_results,
-        nargs="?",
-        default=DEFAULT_RESULTS,
-        metavar="FOLDER",
-        help="folder of the league (default: %(default)s)",
+        "results", type=parse_results, nargs="?", default=DEFAULT_RESULTS, metavar="FOLDER", help=text
     )
 
 
@@ -146,32 +130,22 @@ def run(args: Namespace) -> int:
 def _run_league(args: Namespace) -> int:
     import asyncio
 
+    from seatwise.cli.tokens import token_at
     from seatwise.errors import TemporaryError
     from seatwise_server.league import season
     from seatwise_server.league.progress import show_progress
 
     use_deck_files(args.deck)
+    results, address, decks = Path(args.results), args.address or "", tuple(map(os.path.abspath, args.deck))
     league, gives_up = season.read_league_without(
-        Path(args.file), args.without, Path(args.results), has_server=bool(args.address)
+        Path(args.file), args.without, results, has_server=bool(address)
     )
     try:
         with show_progress(is_quiet=args.json) as screen:
-            decks_of_ours = tuple(map(os.path.abspath, args.deck))
-            where = season.LeagueServer(
-                args.address or "",
-                _read_token(args),
-                decks_of_ours,
-                security_of(args),
-                read_unit_options(args),
-                args.seed,
-            )
+            token, workers = token_at(address, args.token), read_unit_options(args)
+            where = season.LeagueServer(address, token, decks, security_of(args), workers, args.seed)
             playing = season.play_league(
-                league,
-                Path(args.results),
-                where,
-                screen,
-                stops_at_walk_over=args.stop_at_walk_over,
-                gives_up=gives_up,
+                league, results, where, screen, stops_at_walk_over=args.stop_at_walk_over, gives_up=gives_up
             )
             played = asyncio.run(playing)
     except TemporaryError as error:
@@ -190,12 +164,8 @@ def _run_league(args: Namespace) -> int:
 
 
 def _print_pace(played: SeasonRun) -> None:
-    if not played.matches:
-        print(
-            "There was no match left to play; for a new season, choose another folder with --results",
-            file=sys.stderr,
-        )
-    else:
+    text = "There was no match left to play; for a new season, choose another folder with --results"
+    if played.matches:
         rates = (
             f"{played.matches / played.seconds:.2f} matches/s, {played.moves / played.seconds:.0f} moves/s"
         )
@@ -203,7 +173,8 @@ def _print_pace(played: SeasonRun) -> None:
         void = played.matches - played.new_results
         own += f", and {void} void" if void > 0 else ""
         took = f"{played.results} of {played.expected} matches are over{own}, in {played.seconds:.1f} s"
-        print(f"{took} ({rates})", file=sys.stderr)
+        text = f"{took} ({rates})"
+    print(text, file=sys.stderr)
 
 
 def _report_season(args: Namespace) -> int:
@@ -248,16 +219,8 @@ def _publish_season(args: Namespace) -> None:
         print(published.verdict)
     print(f"The page is {results / 'report.html'}")
     if published.digest:
-        print(
-            f"Anyone can check the season: seatwise verify {results / 'season.bundle'} --chain {published.digest}"
-        )
-
-
-def _read_token(args: Namespace) -> str:
-    """Return the admin token for a server that another process runs."""
-    from seatwise.cli.tokens import token_at
-
-    return token_at(args.address or "", args.token)
+        command = f"seatwise verify {results / 'season.bundle'} --chain {published.digest}"
+        print(f"Anyone can check the season: {command}")
 
 
 def _show_gifts(args: Namespace) -> int:

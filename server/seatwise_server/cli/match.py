@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -18,11 +17,9 @@ from seatwise.client import Client
 from seatwise.codec.json_values import unwrap_json_values
 from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME
-from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
-from seatwise_referee.games.registry import GAMES
+from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.cli import asking, table
-from seatwise_server.cli.asking import add_arguments, next_page, parse_options
-from seatwise_server.cli.bots import full_bot_name
+from seatwise_server.cli.asking import add_arguments, follow_pages, full_bot_name, parse_options
 
 MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
 
@@ -37,14 +34,18 @@ def configure(parser: ArgumentParser) -> None:
         ("watch", "watch a match as a spectator", _watch_match),
         ("abort", "end a match without a result (scope operate)", _abort_match),
     ):
+        verb = _add_verb(verbs, name, text)
         help_text = "name of the match: matches/7f3k..., or 7f3k..."
-        _configure_named(_add_verb(verbs, name, text), act, "match", "matches", help_text)
+        verb.add_argument("match", type=arguments.name_parser("matches"), help=help_text)
+        verb.set_defaults(act=act)
     for name, text, act in (
         ("set", "show a set of duplicate deals", _show_set),
         ("close-set", "end a set whose matches will not all be played (scope operate)", _close_set),
     ):
+        verb = _add_verb(verbs, name, text)
         help_text = "name of the set: sets/final-1, or final-1"
-        _configure_named(_add_verb(verbs, name, text), act, "set", "sets", help_text)
+        verb.add_argument("set", type=arguments.name_parser("sets"), help=help_text)
+        verb.set_defaults(act=act)
 
 
 def _configure_create(create: ArgumentParser) -> None:
@@ -53,65 +54,22 @@ def _configure_create(create: ArgumentParser) -> None:
     create.add_argument(
         "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
     )
-    create.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="option of the game, such as rounds=1",
-    )
-    create.add_argument(
-        "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
-    )
-    create.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
-    create.add_argument(
-        "--deal-set",
-        type=_parse_deal_set,
-        metavar="SET:I/N",
-        help="make this match I of the N matches of a set of duplicate deals, such as sets/final:2/4",
-    )
+    asking.add_rules(create)
+    text = "make this match I of the N matches of a set of duplicate deals, such as sets/final:2/4"
+    create.add_argument("--deal-set", type=_parse_deal_set, metavar="SET:I/N", help=text)
 
 
 def _configure_list(listing: ArgumentParser) -> None:
     listing.set_defaults(act=_list_matches)
-    listing.add_argument(
-        "--count",
-        type=arguments.parse_count,
-        default=20,
-        metavar="N",
-        help="number of matches (default: %(default)s)",
-    )
-    _add_filters(listing)
-
-
-def _configure_named(
-    verb: ArgumentParser,
-    act: Callable[[Client, Namespace], int],
-    argument: str,
-    collection: str,
-    help_text: str,
-) -> None:
-    """Let the verb take the name of one resource of this collection."""
-    verb.set_defaults(act=act)
-    verb.add_argument(argument, type=arguments.name_parser(collection), help=help_text)
-
-
-def _add_filters(listing: ArgumentParser) -> None:
-    listing.add_argument(
-        "--bot", help="only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
-    )
-    listing.add_argument(
-        "--mine",
-        action="store_true",
-        help="only matches of the bots that have registered themselves from this machine",
-    )
+    asking.add_count(listing, "matches")
+    text = "only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
+    listing.add_argument("--bot", help=text)
+    text = "only matches of the bots that have registered themselves from this machine"
+    listing.add_argument("--mine", action="store_true", help=text)
     listing.add_argument("--game", help=f"only matches of this game, such as {DEFAULT_GAME}")
     listing.add_argument("--competition", metavar="NAME", help="only matches of ladders/NAME or leagues/NAME")
-    listing.add_argument(
-        "--state",
-        choices=["waiting", "seating", "running", "finished", "voided"],
-        help="only matches in this state",
-    )
+    states = ["waiting", "seating", "running", "finished", "voided"]
+    listing.add_argument("--state", choices=states, help="only matches in this state")
     asking.add_span(listing, "matches that were created")
 
 
@@ -123,25 +81,16 @@ def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 def run(args: Namespace) -> int:
     """Run the verb and return the exit code. Raises `SeatwiseError`."""
-    with _open_client(args) as client:
-        return int(args.act(client, args))
-
-
-@contextmanager
-def _open_client(args: Namespace) -> Iterator[Client]:
-    """Open a client. This machine's admin token is not sent to a server on another machine."""
-    token = token_at(args.address, args.token)
+    token = token_at(args.address, args.token)  # that of this machine's admin is for this machine only
     with Client(args.address, token=token, **security_of(args)) as client:
-        yield client
+        return int(args.act(client, args))
 
 
 def _create_match(client: Client, args: Namespace) -> int:
     game = args.game.removeprefix("games/")
-    free_ms = dict.fromkeys(GAMES[game].paces if game in GAMES else (), args.free_ms)
-    limits = time_control_pb2.TimeControl(free_ms=free_ms if args.free_ms else {}, bank_ms=args.bank_ms)
-    bots = [bot if "/" in bot else f"bots/{bot}/versions/1" for bot in args.bots]
-    match = client.create_match(f"games/{game}", bots, parse_options(args.option), limits, args.deal_set)
-    return _print_match(match, args)
+    bots, options = list(map(full_bot_name, args.bots)), parse_options(args.option)
+    limits = asking.time_control_of(args, game)
+    return _print_match(client.create_match(f"games/{game}", bots, options, limits, args.deal_set), args)
 
 
 def _parse_deal_set(text: str) -> match_pb2.DealSet:
@@ -178,21 +127,14 @@ def _read_mine(client: Client, args: Namespace) -> list[match_pb2.Match]:
 
 def _read_matches(client: Client, args: Namespace, bot: str) -> list[match_pb2.Match]:
     matches: list[match_pb2.Match] = []
-    token = ""
-    while len(matches) < args.count:
-        page = client.list_matches(
-            min(args.count - len(matches), 1000),
-            token,
-            bot=full_bot_name(bot) if bot else "",
-            game=args.game or "",
-            competition=args.competition or "",
-            state=args.state or "",
-            created_from=args.since,
-            created_before=args.until,
-        )
-        matches += page
-        token = next_page(token, page)
-        if not token:
+    filters: dict[str, Any] = {name: getattr(args, name) or "" for name in ("game", "competition", "state")}
+    filters |= {"bot": full_bot_name(bot) if bot else ""}
+    filters |= {"created_from": args.since, "created_before": args.until}
+    for page in follow_pages(
+        lambda token: client.list_matches(min(args.count - len(matches), 1000), token, **filters)
+    ):
+        matches.extend(page)
+        if len(matches) >= args.count:
             break
     return matches
 
@@ -225,12 +167,8 @@ def _show_set(client: Client, args: Namespace) -> int:
 
 def _close_set(client: Client, args: Namespace) -> int:
     is_over = client.close_deal_set(args.set)
-    if args.json:
-        print(json.dumps({"set": args.set, "over": is_over}))
-    else:
-        print(
-            f"{args.set} is {'over' if is_over else 'closed, and over as soon as its running matches are'}."
-        )
+    text = f"{args.set} is {'over' if is_over else 'closed, and over as soon as its running matches are'}."
+    print(json.dumps({"set": args.set, "over": is_over}) if args.json else text)
     return 0
 
 
@@ -249,10 +187,8 @@ def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
     from seatwise.kits.codecs import describe_seen
 
     field = seen.WhichOneof("view")
-    if field is None:
-        print(f"{seen.at_ms / 1000:8.3f} s  sitting down", flush=True)
-        return
-    print(f"{seen.at_ms / 1000:8.3f} s  {describe_seen(field, getattr(seen, field))}", flush=True)
+    text = describe_seen(field, getattr(seen, field)) if field else "sitting down"
+    print(f"{seen.at_ms / 1000:8.3f} s  {text}", flush=True)
 
 
 def _print_match(match: match_pb2.Match, args: Namespace) -> int:

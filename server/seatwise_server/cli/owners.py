@@ -21,7 +21,7 @@ from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.access_token_pb2 import AccessToken
 from seatwise.v1.owner_pb2 import Invite, Owner
 from seatwise.v1.owner_service_pb2_grpc import OwnerServiceStub
-from seatwise_server.cli import asking, table
+from seatwise_server.cli import asking
 from seatwise_server.cli.asking import Call
 from seatwise_server.embedded import write_private
 
@@ -29,6 +29,15 @@ PARTS_OF_ID_TOKEN = 3
 """Header, payload and signature."""
 INVITES_HELP = "create, list and revoke invites, with which people become owners"
 OWNERS_HELP = "create an owner with an invite, show an owner, and set its quotas"
+QUOTAS = {
+    "bots": "bots that it may have",
+    "matches": "matches that each of its bots plays at once",
+    "requests": "changes that it makes in a minute",
+    "matches-at-once": "matches that all its bots together play at once",
+    "matches-a-day": "matches that all its bots together begin in 24 hours",
+    "watches": "matches that it and its bots watch at once with their tokens",
+}
+"""Each quota of an owner by its option, which is the field `most_...` of the request."""
 
 
 def configure_invites(parser: ArgumentParser) -> None:
@@ -36,22 +45,14 @@ def configure_invites(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="invite_verb", required=True, metavar="VERB")
     text = "create an invite and print its token, which is shown only once"
     create = _add_verb(verbs, "create", text, _create_invite)
-    create.add_argument(
-        "--bots", type=arguments.parse_count, default=3, metavar="N",
-        help="most bots of each owner that is created with it (default: %(default)s)",
-    )  # fmt: skip
-    create.add_argument(
-        "--matches", type=arguments.parse_count, default=8, metavar="N",
-        help="most matches that each of these bots plays at once (default: %(default)s)",
-    )  # fmt: skip
-    create.add_argument(
-        "--uses", type=arguments.parse_count, default=1, metavar="N",
-        help="owners that may be created with it (default: %(default)s)",
-    )  # fmt: skip
-    create.add_argument(
-        "--expires", type=parse_lifetime, default=0, metavar="TIME",
-        help="time until it expires: 12h, 90d or 4w (default: 7d)",
-    )  # fmt: skip
+    for option, default, text in (
+        ("--bots", 3, "most bots of each owner that is created with it"),
+        ("--matches", 8, "most matches that each of these bots plays at once"),
+        ("--uses", 1, "owners that may be created with it"),
+    ):
+        text += " (default: %(default)s)"
+        create.add_argument(option, type=arguments.parse_count, default=default, metavar="N", help=text)
+    _add_lifetime(create, "7d")
     _add_verb(verbs, "list", "list the invites, without their tokens", _list_invites)
     revoke = _add_verb(
         verbs, "revoke", "revoke an invite; owners that were created with it stay", _revoke_invite
@@ -85,28 +86,10 @@ def configure_owners(parser: ArgumentParser) -> None:
     )  # fmt: skip
     show = _add_verb(verbs, "show", "show an owner, its bots and its quotas", _show_owner)
     quotas = _add_verb(verbs, "set-quotas", "set the quotas of an owner", _set_quotas)
-    quotas.add_argument(
-        "--bots", type=arguments.parse_count_or_zero, metavar="N", help="most bots that it may have"
-    )
-    quotas.add_argument(
-        "--matches", type=arguments.parse_count_or_zero, metavar="N",
-        help="most matches that each of its bots plays at once",
-    )  # fmt: skip
-    quotas.add_argument(
-        "--requests", type=arguments.parse_count_or_zero, metavar="N", help="most changes that it makes in a minute"
-    )  # fmt: skip
-    quotas.add_argument(
-        "--matches-at-once", type=arguments.parse_count_or_zero, metavar="N",
-        help="most matches that all its bots together play at once",
-    )  # fmt: skip
-    quotas.add_argument(
-        "--matches-a-day", type=arguments.parse_count_or_zero, metavar="N",
-        help="most matches that all its bots together begin in 24 hours",
-    )  # fmt: skip
-    quotas.add_argument(
-        "--watches", type=arguments.parse_count_or_zero, metavar="N",
-        help="most matches that it and its bots watch at once with their tokens",
-    )  # fmt: skip
+    for option, text in QUOTAS.items():
+        quotas.add_argument(
+            f"--{option}", type=arguments.parse_count_or_zero, metavar="N", help=f"most {text}"
+        )
     for verb in (show, quotas):
         verb.add_argument(
             "name", type=arguments.name_parser("owners"), help="name of the owner: owners/joan, or joan"
@@ -119,9 +102,10 @@ def _read_id_token(name: str) -> str:
     except UsageError as error:
         raise ArgumentTypeError(str(error)) from None
     if not text.startswith("ey") or text.count(".") != PARTS_OF_ID_TOKEN - 1:
-        raise ArgumentTypeError(
+        why = (
             f"{name} holds no ID token: three parts with dots between them, the first of which begins with ey"
         )
+        raise ArgumentTypeError(why)
     return text
 
 
@@ -134,34 +118,19 @@ def _create_invite(ask: Call, args: Namespace) -> None:
         most_bots=args.bots, uses=args.uses, lifetime_s=args.expires, most_matches=args.matches
     )
     made = ask("CreateInvite", request)
-    if args.json:
-        print(json.dumps({**asking.to_dict(made.invite), "token": made.token}))
-    else:
-        print(f"{made.invite.name}; give this token to the owner, it is not shown again:\n{made.token}")
+    text = f"{made.invite.name}; give this token to the owner, it is not shown again:\n{made.token}"
+    asking.show_answer(made.invite, text, args, token=made.token)
 
 
 def _list_invites(ask: Call, args: Namespace) -> None:
     request = pb.ListInvitesRequest(page_size=1000)
     found = list(asking.read_entries(ask, "ListInvites", request, "invites"))
-    if args.json:
-        for each in found:
-            print(json.dumps(asking.to_dict(each)))
-    elif found:
-        table.show_table(
-            "Invites", ("invite", "bots", "matches", "used", "state"), [_row_of(each) for each in found]
-        )
-    else:
-        print("There are none.")
+    asking.show_entries("Invites", ("invite", "bots", "matches", "used", "state"), _row_of, found, args)
 
 
 def _row_of(each: Invite) -> list[str]:
-    return [
-        each.name,
-        str(each.most_bots),
-        str(each.most_matches),
-        f"{each.used} of {each.uses}",
-        _state_of(each),
-    ]
+    used = f"{each.used} of {each.uses}"
+    return [each.name, str(each.most_bots), str(each.most_matches), used, _state_of(each)]
 
 
 def _state_of(each: Invite) -> str:
@@ -173,7 +142,7 @@ def _state_of(each: Invite) -> str:
 
 def _revoke_invite(ask: Call, args: Namespace) -> None:
     revoked = ask("RevokeInvite", pb.RevokeInviteRequest(name=args.name)).invite
-    print(json.dumps(asking.to_dict(revoked)) if args.json else f"{revoked.name} is revoked")
+    asking.show_answer(revoked, f"{revoked.name} is revoked", args)
 
 
 def _create_owner(ask: Call, args: Namespace) -> None:
@@ -181,11 +150,9 @@ def _create_owner(ask: Call, args: Namespace) -> None:
         _create_owners(ask, args)
         return
     made = ask("CreateOwner", pb.CreateOwnerRequest(owner_id=args.id))
-    if args.json:
-        print(json.dumps({**asking.to_dict(made.owner), "token": made.token}))
-    else:
-        print(f"{made.owner.name}; keep its token, it is not shown again:\n{made.token}")
-        print("The names of your bots will be public, and stay when you are erased.")
+    text = f"{made.owner.name}; keep its token, it is not shown again:\n{made.token}"
+    text += "\nThe names of your bots will be public, and stay when you are erased."
+    asking.show_answer(made.owner, text, args, token=made.token)
 
 
 def _create_owners(ask: Call, args: Namespace) -> None:
@@ -204,9 +171,8 @@ def _create_owners(ask: Call, args: Namespace) -> None:
             made = ask("CreateInvite", pb.CreateInviteRequest(uses=1000))
             name, invite = made.invite.name, made.token
             _append_row(path, name, invite)
-        with asking.open_service(
-            Namespace(**{**vars(args), "token": invite}), OwnerServiceStub
-        ) as ask_as_owner:
+        as_owner = Namespace(**{**vars(args), "token": invite})
+        with asking.open_service(as_owner, OwnerServiceStub) as ask_as_owner:
             for each in missing:
                 request = pb.CreateOwnerRequest(owner_id=each, request_id=f"file/{each}")
                 owner = ask_as_owner("CreateOwner", request)
@@ -216,9 +182,8 @@ def _create_owners(ask: Call, args: Namespace) -> None:
         ask("RevokeInvite", pb.RevokeInviteRequest(name=name))
         write_private(path, "".join(f"{each},{token}\n" for each, token in rows.items()))
     text = f"{len(missing)} owners are created; the tokens of all {len(rows)} are in {path}"
-    print(
-        json.dumps({"created": len(missing), "owners": len(rows), "file": str(path)}) if args.json else text
-    )
+    told = {"created": len(missing), "owners": len(rows), "file": str(path)}
+    print(json.dumps(told) if args.json else text)
 
 
 def _read_ids(path: Path) -> list[str]:
@@ -227,9 +192,8 @@ def _read_ids(path: Path) -> list[str]:
     ids = ids[1:] if ids[:1] == ["id"] else ids
     for number, each in enumerate(ids):
         if not re.fullmatch("[a-z][a-z0-9-]{0,39}", each):
-            raise UsageError(
-                f"{path}: {each!r:.60} is no id: 1 to 40 of a-z, 0-9 and -, beginning with a letter"
-            )
+            why = f"{path}: {each!r:.60} is no id: 1 to 40 of a-z, 0-9 and -, beginning with a letter"
+            raise UsageError(why)
         if each in ids[:number]:
             raise UsageError(f"{path}: {each} is there twice")
     return ids
@@ -268,14 +232,9 @@ def _show_owner(ask: Call, args: Namespace) -> None:
 
 
 def _set_quotas(ask: Call, args: Namespace) -> None:
+    names = [option.replace("-", "_") for option in QUOTAS]
     request = pb.SetOwnerQuotasRequest(
-        name=args.name,
-        most_bots=args.bots,
-        most_matches=args.matches,
-        most_requests=args.requests,
-        most_matches_at_once=args.matches_at_once,
-        most_matches_a_day=args.matches_a_day,
-        most_watches=args.watches,
+        name=args.name, **{f"most_{name}": getattr(args, name) for name in names}
     )
     _print_owner(ask("SetOwnerQuotas", request).owner, args)
 
@@ -284,17 +243,17 @@ def _print_owner(owner: Owner, args: Namespace) -> None:
     if args.json:
         print(json.dumps(asking.to_dict(owner)))
         return
-    print(
-        f"{owner.name} has {len(owner.bots)} of {owner.most_bots} bots; each plays at most {owner.most_matches} matches at once"
-    )
+    text = f"{owner.name} has {len(owner.bots)} of {owner.most_bots} bots; each plays at most {owner.most_matches} matches at once"
+    print(text)
     if owner.HasField("most_requests"):
         print(f"It makes at most {owner.most_requests} changes in a minute.")
     if owner.HasField("most_matches_at_once"):
         print(f"All its bots play {owner.matches} of at most {owner.most_matches_at_once} matches at once.")
     if owner.HasField("most_matches_a_day"):
-        print(
+        text = (
             f"They have begun {owner.day_matches} of at most {owner.most_matches_a_day} matches in 24 hours."
         )
+        print(text)
     if owner.HasField("most_watches"):
         print(f"It and its bots watch at most {owner.most_watches} matches at once.")
     for bot in owner.bots:
@@ -308,21 +267,12 @@ _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 def configure_tokens(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="token_verb", required=True, metavar="VERB")
-    create = _add_token_verb(
-        verbs, "create", "create an access token and print it; it is shown only once", _create_token
-    )
+    text = "create an access token and print it; it is shown only once"
+    create = _add_token_verb(verbs, "create", text, _create_token)
     create.add_argument("holder", help="name of the person, or the bot: bots/NAME/versions/1")
-    create.add_argument(
-        "--scope",
-        action="append",
-        required=True,
-        choices=SCOPES,
-        help="a scope that it opens; may be repeated",
-    )
-    create.add_argument(
-        "--expires", type=parse_lifetime, default=0, metavar="TIME",
-        help="time until it expires: 12h, 90d or 4w (default: it does not expire)",
-    )  # fmt: skip
+    text = "a scope that it opens; may be repeated"
+    create.add_argument("--scope", action="append", required=True, choices=SCOPES, help=text)
+    _add_lifetime(create, "it does not expire")
     _add_token_verb(verbs, "list", "list the access tokens by their names", _list_tokens)
     rotate = _add_token_verb(verbs, "rotate", "replace an access token, and print the new one", _rotate_token)
     revoke = _add_token_verb(verbs, "revoke", "revoke an access token", _revoke_token)
@@ -336,6 +286,11 @@ def _add_token_verb(
     verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]
 ) -> ArgumentParser:
     return asking.add_service_verb(verbs, AccessServiceStub, name, text, act)
+
+
+def _add_lifetime(parser: ArgumentParser, default: str) -> None:
+    text = f"time until it expires: 12h, 90d or 4w (default: {default})"
+    parser.add_argument("--expires", type=parse_lifetime, default=0, metavar="TIME", help=text)
 
 
 def parse_lifetime(text: str) -> int:
@@ -360,25 +315,16 @@ def _rotate_token(ask: Call, args: Namespace) -> None:
 
 
 def _revoke_token(ask: Call, args: Namespace) -> None:
-    revoked = ask(
-        "RevokeAccessToken", access_service_pb2.RevokeAccessTokenRequest(name=args.name)
-    ).access_token
-    print(
-        json.dumps(asking.to_dict(revoked)) if args.json else f"{revoked.name} of {revoked.holder} is revoked"
-    )
+    request = access_service_pb2.RevokeAccessTokenRequest(name=args.name)
+    revoked = ask("RevokeAccessToken", request).access_token
+    asking.show_answer(revoked, f"{revoked.name} of {revoked.holder} is revoked", args)
 
 
 def _list_tokens(ask: Call, args: Namespace) -> None:
     request = access_service_pb2.ListAccessTokensRequest(page_size=1000)
     found = list(asking.read_entries(ask, "ListAccessTokens", request, "access_tokens"))
-    if args.json:
-        for each in found:
-            print(json.dumps(asking.to_dict(each)))
-    elif found:
-        columns = ("token", "holder", "scopes", "created", "state", "last used")
-        table.show_table("Access tokens", columns, [_token_row(each) for each in found])
-    else:
-        print("There are none.")
+    columns = ("token", "holder", "scopes", "created", "state", "last used")
+    asking.show_entries("Access tokens", columns, _token_row, found, args)
 
 
 def _token_row(each: AccessToken) -> list[str]:
@@ -404,9 +350,6 @@ def _day_of(each: AccessToken, field: str) -> str:
 
 
 def _print_issued(issued: Any, args: Namespace) -> None:
-    if args.json:
-        print(json.dumps({**asking.to_dict(issued.access_token), "token": issued.token}))
-    else:
-        print(
-            f"{issued.access_token.name} of {issued.access_token.holder}; keep it, it is not shown again:\n{issued.token}"
-        )
+    token = issued.access_token
+    text = f"{token.name} of {token.holder}; keep it, it is not shown again:\n{issued.token}"
+    asking.show_answer(token, text, args, token=issued.token)

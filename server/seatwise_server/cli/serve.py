@@ -26,7 +26,6 @@ from seatwise_server.settings import (
     ROLES,
     ServeOptions,
     ServerSettings,
-    Setting,
     add_options,
     options_of,
     read_settings,
@@ -63,12 +62,17 @@ def config_of(args: Namespace) -> Config:
 
 def make_config(options: ServeOptions) -> Config:
     """Return the configuration for all options. Raises `TlsError` for options of TLS that do not fit together, and `ValueError`."""
-    _check_house(options)
+    from seatwise_server.house import choose_house
+
+    choose_house(options.house_names)  # it raises for a choice that cannot be
+    usual_ws_port = WS_PORT if options.port else 0
+    ws_port = usual_ws_port if options.ws_port is None else options.ws_port
+    usual_games = GameChoice.OWN if _needs_guard(options) else GameChoice.ALL
     roles = _roles_of(options)
     return Config(
         **{each.name: getattr(options, each.name) for each in fields(ServerSettings)},
         roles=roles,
-        ws_port=_ws_port(options),
+        ws_port=None if options.no_ws else ws_port,
         is_ws_port_default=options.ws_port is None,
         tls=_tls_files(options),
         is_tls_auto=options.tls == "auto",
@@ -77,22 +81,8 @@ def make_config(options: ServeOptions) -> Config:
         house_bots=not options.no_house_bots,
         http=_http_settings(options),
         has_read_process={"gateway", "referee"} <= roles,
-        games=_game_choice(options),
+        games=usual_games if options.games is None else options.games,
     )
-
-
-def _check_house(options: ServeOptions) -> None:
-    """Raise `ValueError` for a choice of house bots that cannot be."""
-    from seatwise_server.house import choose_house
-
-    choose_house(options.house_names)
-
-
-def _game_choice(options: ServeOptions) -> GameChoice:
-    """Return the games of this process: where games from outside are installed, they go to a process of their own."""
-    if options.games is None:
-        return GameChoice.OWN if _needs_guard(options) else GameChoice.ALL
-    return options.games
 
 
 def _needs_guard(options: ServeOptions) -> bool:
@@ -100,14 +90,6 @@ def _needs_guard(options: ServeOptions) -> bool:
     if options.games is None:
         return has_hosted_games() and "referee" in _roles_of(options)
     return options.games is GameChoice.HOSTED
-
-
-def _ws_port(options: ServeOptions) -> int | None:
-    if options.no_ws:
-        return None
-    if options.ws_port is not None:
-        return options.ws_port
-    return WS_PORT if options.port else 0
 
 
 def _http_settings(options: ServeOptions) -> HttpSettings | None:
@@ -168,24 +150,9 @@ def _tls_files(options: ServeOptions) -> TlsFiles | None:
     if options.tls_cert and options.tls_key:
         return TlsFiles(options.tls_cert, options.tls_key, options.tls_client_ca)
     if options.tls_client_ca:
-        raise TlsError(
-            "--tls-client-ca needs a certificate of the server: --tls-cert and --tls-key, or --tls auto"
-        )
+        why = "--tls-client-ca needs a certificate of the server: --tls-cert and --tls-key, or --tls auto"
+        raise TlsError(why)
     return None
-
-
-def _refuse_roles(options: ServeOptions) -> str:
-    """Return why these roles cannot be served; empty if they can."""
-    if _roles_of(options) == frozenset(ROLES) or options.redis_url:
-        return ""
-    return "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
-
-
-def _refuse_uvloop(options: ServeOptions) -> str:
-    """Return why this process cannot run on uvloop; empty if it can, or need not."""
-    if options.uvloop and not has_uvloop():
-        return "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
-    return ""
 
 
 def refuse_referees(options: ServeOptions) -> str:
@@ -204,14 +171,13 @@ def run(args: Namespace) -> int:
     from seatwise_server.serving import explain_failure
 
     options = options_from(args)
-    why = (
-        _refuse_guests(options)
-        or _refuse_roles(options)
-        or _refuse_issuer(options)
-        or _refuse_uvloop(options)
-    )
-    why = why or (refuse_referees(options) if options.referees else "")
-    if why:
+    why = _refuse_guests(options)
+    if not why and _roles_of(options) != frozenset(ROLES) and not options.redis_url:
+        why = "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
+    why = why or _refuse_issuer(options)
+    if not why and options.uvloop and not has_uvloop():
+        why = "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
+    if why := why or (refuse_referees(options) if options.referees else ""):
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2
     return explain_failure(lambda: _serve(options))
@@ -272,31 +238,24 @@ async def _guard_until_stopped(guard: HostedGuard) -> None:
 
 
 def _show(config: Config, facts: Facts) -> None:
-    """Print the addresses for a person, on standard output."""
-    _say_where(config, facts["address"], facts["pin"])
-    if facts["http_address"]:
-        print(f"Pages: {facts['http_address']}/", flush=True)
-        print(f"REST API: {facts['http_address']}/v1/docs", flush=True)
-    if facts["ws_address"]:
-        print(f"Bots by WebSocket: {facts['ws_address']}", flush=True)
-
-
-def _say_where(config: Config, address: str, pin: str) -> None:
-    """Print the address for a person, on standard output. Programs read it from the log."""
-    where = "" if config.data == find_data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
-    if "gateway" in config.roles:
-        print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
-    else:
-        print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
+    """Print the addresses for a person, on standard output. Programs read them from the log."""
+    address, pin = facts["address"], facts["pin"]
+    is_gateway, roles = "gateway" in config.roles, ", ".join(sorted(config.roles))
+    about = f"Admin token: {config.admin_token_file}" if is_gateway else f"Roles: {roles}"
+    lines = [f"Seatwise listens on {address}. {about}"]
     if {"lobby", "gateway"} <= config.roles:
-        print(
-            f"Connect a bot: {where}{program_name()} bot greedy --address {_connection_options(address, pin)}",
-            flush=True,
-        )
+        where = "" if config.data == find_data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
+        options = _connection_options(address, pin)
+        lines.append(f"Connect a bot: {where}{program_name()} bot greedy --address {options}")
     if pin:
-        print(f"Pin of its key: {pin}", flush=True)
+        lines.append(f"Pin of its key: {pin}")
     elif not is_local_address(address):
-        print(PLAIN_TEXT, flush=True)
+        lines.append(PLAIN_TEXT)
+    if pages := facts["http_address"]:
+        lines += [f"Pages: {pages}/", f"REST API: {pages}/v1/docs"]
+    if facts["ws_address"]:
+        lines.append(f"Bots by WebSocket: {facts['ws_address']}")
+    print("\n".join(lines), flush=True)
 
 
 def _connection_options(address: str, pin: str) -> str:
@@ -315,9 +274,8 @@ def configure_show(parser: ArgumentParser) -> None:
         "show", help="show the settings that `seatwise serve` would have here with these options, and where each is from"
     )  # fmt: skip
     show.add_argument("--json", action="store_true", help="print JSON, a line for each setting")
-    show.add_argument(
-        "--markdown", action="store_true", help="print all options as the table of the operators' guide"
-    )
+    text = "print all options as the table of the operators' guide"
+    show.add_argument("--markdown", action="store_true", help=text)
     add_options(show)
 
 
@@ -330,17 +288,13 @@ def show_settings(args: Namespace) -> int:
     options_of(settings)
     if args.json:
         for each in settings.values():
-            told = {"setting": each.option.name, "value": _value_of(each), "source": each.source}
+            value = each.shown if each.option.is_secret else each.value
+            told = {"setting": each.option.name, "value": value, "source": each.source}
             print(json.dumps(told, default=str))
         return 0
     rows = [[each.option.name, each.source, each.shown] for each in settings.values()]
     table.show_table("Settings of seatwise serve", ["setting", "from", "value"], rows)
     return 0
-
-
-def _value_of(setting: Setting) -> object:
-    """Return the value, without a password."""
-    return setting.shown if setting.option.is_secret else setting.value
 
 
 COMMAND = Command("serve", "run a server", configure, run)

@@ -17,6 +17,8 @@ from seatwise_server import log
 from seatwise_server.cli import demo, serve
 from seatwise_server.config import Config
 
+FACTS = {"address": "127.0.0.1:1", "pin": "", "http_address": "", "ws_address": ""}
+
 
 @pytest.mark.parametrize(
     ("option", "why"),
@@ -82,7 +84,7 @@ def test_without_a_home_folder_one_sentence_says_what_to_set(
 
 
 def test_the_command_that_it_says_can_be_typed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    serve._say_where(Config(data=Path("/srv/my games")), "127.0.0.1:1", "")
+    serve._show(Config(data=Path("/srv/my games")), FACTS)
     command = capsys.readouterr().out.partition("Connect a bot: ")[2]
     assert shlex.split(command)[0] == "SEATWISE_DATA=/srv/my games"
 
@@ -93,7 +95,7 @@ def test_a_command_that_is_not_on_the_path_is_told_as_it_was_typed(
     """As after `make demo`, which installs into .venv."""
     monkeypatch.setattr(sys, "argv", [".venv/bin/seatwise", "serve"])
     monkeypatch.setenv("PATH", "/nowhere")
-    serve._say_where(Config(data=data_folder()), "127.0.0.1:1", "")
+    serve._show(Config(data=data_folder()), FACTS)
     assert "Connect a bot: .venv/bin/seatwise bot greedy --address 127.0.0.1:1\n" in capsys.readouterr().out
 
 

@@ -434,7 +434,7 @@ def test_files_that_cannot_be_used_are_named(
 def test_the_command_that_it_says_works(
     capsys: pytest.CaptureFixture[str], address: str, pin: str, expected: str
 ) -> None:
-    serve._say_where(Config(), address, pin)
+    serve._show(Config(), {"address": address, "pin": pin, "http_address": "", "ws_address": ""})
     said = capsys.readouterr().out.splitlines()
     assert said[1].endswith(f"bot greedy {expected}")
     if pin:
