@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from seatwise_server.store import Attendance, Reservation, Store, keys, seats
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import call
 
 
 async def reserve_seat(store: Store, bot: str, match: str, seat: int) -> Reservation:
@@ -23,7 +22,7 @@ async def put_offer(store: Store, bot: str, match: str, seat: int, epoch: int, o
 async def get_attendance(store: Store, bot: str) -> Attendance | None:
     """Return the bot's attendance; None if it is absent."""
     fields = ("lobby", "attend_id", "max_matches", "queues")
-    lobby, attend_id, most, queues = await call(store.client, "HMGET", keys.bot_attendance(bot), *fields)
+    lobby, attend_id, most, queues = await store.client.call("HMGET", keys.bot_attendance(bot), *fields)
     if lobby is None:
         return None
     return Attendance(lobby.decode(), attend_id.decode(), int(most), tuple(queues.decode().split()))

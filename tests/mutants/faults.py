@@ -119,8 +119,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the fence is set after the journal was read",
         "server/seatwise_server/store/redis/scripts.py",
-        "return await call_many(client, [*_with_sources(calls), *commands])",
-        "return (await call_many(client, [*commands, *_with_sources(calls)]))[::-1]",
+        "return await client.call_many([*_with_sources(calls), *commands])",
+        "return (await client.call_many([*commands, *_with_sources(calls)]))[::-1]",
         ("tests/server/play/test_leases.py",),
     ),
     Fault(

@@ -104,7 +104,7 @@ class Lots(random.Random):
         bot, match = self.choice(["b1", "b2", "b3"]), self.choice(["m1", "m2"])
         return self.choice(
             (
-                self.script("queue_enter", [waiting], bot, self.randint(1, 5)),
+                self.script("queue_enter", [waiting], bot),
                 self.script("queue_return", [waiting], bot, self.randint(1, 5)),
                 self.script("queue_dissolve", [waiting, seating], match, 7, bot),
                 ["ZRANGE", waiting, 0, self.randint(-1, 2)],

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatwise.audit_chain import FIRST_LINK, write_audit_line
@@ -62,13 +61,8 @@ class AuditLog(StorePart):
     async def append_event(self, event: AuditEvent) -> None:
         """Write the event; returns when it is in the log. After a lost reply it may be there twice."""
         who, address = await self._name_caller(event.who, event.address)
-        fields = {
-            "who": who,
-            "from": address,
-            "method": event.method,
-            "thing": event.thing,
-            "outcome": event.outcome,
-        }
+        done = {"method": event.method, "thing": event.thing, "outcome": event.outcome}
+        fields = {"who": who, "from": address, **done}
         async with self._lock:
             for _ in range(MOST_APPEND_ATTEMPTS):
                 if await self._append_next(fields):
@@ -77,8 +71,9 @@ class AuditLog(StorePart):
 
     async def _append_next(self, fields: dict[str, str]) -> bool:
         """Append to the entry that is the last one now; returns False if another process was quicker."""
-        last = await self._call("XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1)
-        seq, previous = _read_link(last[0]) if last else (0, FIRST_LINK)
+        seq, previous = 0, FIRST_LINK
+        for place, entry in await self._call("XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1):
+            seq, previous = int(place.partition(b"-")[0]), json.loads(entry[b"e"])["chain"]
         line, _ = write_audit_line(seq + 1, previous, {"at_ms": await now_ms(self._client), **fields})
         args = (seq, MOST_ENTRIES, line)
         return bool(await self._run("audit_append", [keys.AUDIT_LOG], *args))
@@ -91,12 +86,12 @@ class AuditLog(StorePart):
         """Return caller and address as they are written: with pseudonyms, except for a bot."""
         is_bot = who.startswith(_BOTS)
         person = "" if is_bot else who
-        named = [
-            keys.audit_pseudonym(PERSON, person),
-            keys.audit_erased(person),
-            keys.audit_pseudonym(ADDRESS, address),
+        named = [keys.audit_pseudonym(PERSON, person), keys.audit_erased(person)]
+        named.append(keys.audit_pseudonym(ADDRESS, address))
+        fresh = [
+            f"{kind}-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
+            for kind in (PERSON, ADDRESS)
         ]
-        fresh = [f"{kind}-{_random_text()}" for kind in (PERSON, ADDRESS)]
         args = (person, fresh[0], KEEP_PEOPLE_MS, address, fresh[1], KEEP_ADDRESSES_MS, who if is_bot else "")
         prefixes = (keys.audit_meaning(""), keys.audit_addresses(""))
         answer = await self._run("audit_caller", named, *args, *prefixes)
@@ -109,19 +104,13 @@ class AuditLog(StorePart):
         lines = [fields[b"e"].decode() for _, fields in found]
         entries = [json.loads(line) for line in lines]
         pairs = [(entry["who"], entry["from"]) for entry in entries]
-        meanings = await self._read_meanings([it for pair in pairs for it in pair])
+        wanted = sorted({it for pair in pairs for it in pair})
+        answers = await self._call_many([("GET", keys.audit_meaning(it)) for it in wanted])
+        meanings = {it: (answer or b"").decode() for it, answer in zip(wanted, answers, strict=True)}
         return [
-            AuditLine(
-                entry["seq"], line, who if who.startswith("bots/") else meanings[who], meanings[address]
-            )
+            AuditLine(entry["seq"], line, who if who.startswith(_BOTS) else meanings[who], meanings[address])
             for line, entry, (who, address) in zip(lines, entries, pairs, strict=True)
         ]
-
-    async def _read_meanings(self, pseudonyms: Sequence[str]) -> dict[str, str]:
-        wanted = sorted(set(pseudonyms))
-        commands = [("GET", keys.audit_meaning(it)) for it in wanted]
-        answers = await self._call_many(commands)
-        return {it: (answer or b"").decode() for it, answer in zip(wanted, answers, strict=True)}
 
     async def forget_person(self, name: str) -> None:
         """Delete the meanings of a person's pseudonym, and of the addresses from which the person has called. Repeatable.
@@ -137,11 +126,3 @@ class AuditLog(StorePart):
     async def _forget(self, *named: str) -> None:
         prefixes = (keys.audit_meaning(""), keys.audit_pseudonym(ADDRESS, ""), keys.audit_addresses(""))
         await self._run("audit_forget", [*named], *prefixes, ERASED_NOTE_MS)
-
-
-def _read_link(entry: tuple[bytes, dict[bytes, bytes]]) -> tuple[int, str]:
-    return int(entry[0].partition(b"-")[0]), json.loads(entry[1][b"e"])["chain"]
-
-
-def _random_text() -> str:
-    return base64.b32encode(secrets.token_bytes(10)).decode().lower()

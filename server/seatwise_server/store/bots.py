@@ -222,16 +222,8 @@ class Bots(StorePart):
 
 
 def _read_command(bot: str) -> tuple[str, ...]:
-    return (
-        "HMGET",
-        keys.bot_registration(bot),
-        "token_hash",
-        "owner",
-        "create_ms",
-        "revoked",
-        "deleted_ms",
-        "last_use_ms",
-    )
+    fields = ("token_hash", "owner", "create_ms", "revoked", "deleted_ms", "last_use_ms")
+    return ("HMGET", keys.bot_registration(bot), *fields)
 
 
 def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredBot] | None:
@@ -312,7 +304,5 @@ class Credentials(StorePart):
 
 
 def _key_of(token_name: str) -> str:
-    if token_name.startswith("invites/"):
-        return keys.invite(token_name)
-    is_access = token_name.startswith("tokens/")
-    return keys.access_token(token_name) if is_access else keys.bot_registration(token_name)
+    kinds = {"invites": keys.invite, "tokens": keys.access_token}
+    return kinds.get(token_name.partition("/")[0], keys.bot_registration)(token_name)

@@ -110,11 +110,8 @@ class TokenRefused(StoreError):
     """The token is not valid."""
 
     def __init__(self, reason: str, *, is_mistyped: bool = False) -> None:
-        super().__init__(
-            "this token has a typing error, or a part of it is missing: its checksum does not fit"
-            if is_mistyped
-            else _WHY_REFUSED[reason]
-        )
+        mistyped = "this token has a typing error, or a part of it is missing: its checksum does not fit"
+        super().__init__(mistyped if is_mistyped else _WHY_REFUSED[reason])
         self.reason = reason
         """UNKNOWN, REVOKED or EXPIRED."""
 

@@ -20,13 +20,7 @@ from redis.exceptions import ResponseError
 from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
 from seatwise_server.store.errors import NoFreeTable, ProposalExpired
-from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import (
-    LONGEST_BLOCK_MS,
-    as_pairs,
-    call,
-    call_blocking,
-)
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, as_pairs
 from seatwise_server.store.redis.scripts import StorePart
 
 GROUP = "referees"
@@ -104,13 +98,11 @@ class Jobs(StorePart):
         streams = [_STREAMS[kind] for kind in kinds] + [">"] * len(kinds)
         how: list[str | int] = ["COUNT", count, "BLOCK", block, "STREAMS", *streams]
         command = ["XREADGROUP", "GROUP", GROUP, consumer, *how]
-        answer = await self._in_group(lambda: call_blocking(self._client, *command), kinds)
+        answer = await self._in_group(lambda: self._client.call_blocking(*command), kinds)
         kind_of = {_STREAMS[kind]: kind for kind in kinds}
-        jobs = [
-            job
-            for stream, found in as_pairs(answer or [])
-            for job in _parse_jobs(found, kind_of[stream.decode()])
-        ]
+        jobs: list[Job] = []
+        for stream, found in as_pairs(answer or []):
+            jobs += _parse_jobs(found, kind_of[stream.decode()])
         for job in jobs[count:]:  # Redis counts in each stream
             await self.give_back(job.job_id)
         return jobs[:count]
@@ -119,9 +111,8 @@ class Jobs(StorePart):
         """Return the number of unfinished jobs of each consumer that has taken some."""
         counts: Counter[str] = Counter()
         for kind in kinds:
-            summary = await self._in_group(
-                partial(call, self._client, "XPENDING", _STREAMS[kind], GROUP), [kind]
-            )
+            pending = partial(self._call, "XPENDING", _STREAMS[kind], GROUP)
+            summary = await self._in_group(pending, [kind])
             counts.update({row["name"].decode(): int(row["pending"]) for row in summary["consumers"]})
         return dict(counts)
 
@@ -155,12 +146,9 @@ class Jobs(StorePart):
         jobs: list[Job] = []
         for kind, start in _kinds_after(after_id, kinds):
             args = (GROUP, consumer, count - len(jobs), start)
-            found = await self._in_group(
-                partial(scripts.run_script, self._client, "job_held", [_STREAMS[kind]], *args), [kind]
-            )
-            jobs += [
-                Job(f"{_PREFIXES[kind]}{at.decode()}", match.decode()) for at, match in _parse_pairs(found)
-            ]
+            found = await self._in_group(partial(self._run, "job_held", [_STREAMS[kind]], *args), [kind])
+            pairs = zip(found[::2], found[1::2], strict=True)
+            jobs += [Job(f"{_PREFIXES[kind]}{at.decode()}", match.decode()) for at, match in pairs]
             if len(jobs) >= count:
                 break
         return jobs
@@ -212,11 +200,5 @@ def _kinds_after(after_id: str, kinds: Sequence[GameKind]) -> list[tuple[GameKin
 
 def _parse_jobs(found: Any, kind: GameKind) -> list[Job]:
     """Parse jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
-    return [
-        Job(f"{_PREFIXES[kind]}{job_id.decode()}", as_pairs(fields)[0][1].decode())
-        for job_id, fields in found
-    ]
-
-
-def _parse_pairs(flat: Any) -> list[tuple[Any, Any]]:
-    return list(zip(flat[::2], flat[1::2], strict=True))
+    named = ((job_id.decode(), as_pairs(fields)[0][1].decode()) for job_id, fields in found)
+    return [Job(f"{_PREFIXES[kind]}{job_id}", match) for job_id, match in named]

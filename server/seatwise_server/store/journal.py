@@ -13,7 +13,7 @@ from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.matches import enter_state
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, call_blocking
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS
 from seatwise_server.store.redis.scripts import ScriptCall, StorePart
 
 __all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
@@ -137,9 +137,8 @@ class Journal(StorePart):
 
     async def read_entries(self, match: str, after_seq: int = 0) -> list[bytes]:
         """Return the entries after number `after_seq`, in order; empty if there are none, or no journal."""
-        return _parse_entries(
-            await self._call("XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
-        )
+        found = await self._call("XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
+        return _parse_entries(found)
 
     async def wait_for_entries(self, match: str, after_seq: int, block_ms: int) -> list[bytes]:
         """Return the entries after number `after_seq`, and wait for the first of them; empty if none came in time.
@@ -149,7 +148,7 @@ class Journal(StorePart):
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
         key = keys.match_journal(match)
-        answer = await call_blocking(self._client, "XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-0")
+        answer = await self._client.call_blocking("XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-0")
         if not answer:
             return []
         [(_, found)] = answer.items() if isinstance(answer, dict) else answer
@@ -161,13 +160,7 @@ class Journal(StorePart):
         return int(newest[0][0].partition(b"-")[0]) if newest else 0
 
     async def retire_match(
-        self,
-        match: str,
-        epoch: int,
-        owner: str,
-        record: bytes,
-        result: bytes,
-        state: str = "over",
+        self, match: str, epoch: int, owner: str, record: bytes, result: bytes, state: str = "over"
     ) -> AppendResult:
         """Replace the journal by the record, and set result and state. `Keeping` removes all of them when their time is up.
 

@@ -52,14 +52,10 @@ class Keeping(StorePart):
         args = (_LONGEST_STEP_MS, _REMOVED_AT_ONCE)
         clock_ms, leap_ms, matches, others = await self._run("kept_advance", named, *args)
         if leap_ms:
-            _log.warning(
-                "redis_clock_leapt",
-                by_s=leap_ms // 1000,
-                why="or no server has run; what is kept stays as much longer",
-            )
-        return await self._remove_matches(
-            [name.decode() for name in matches], clock_ms
-        ) + await self._remove_keys(others)
+            why = "or no server has run; what is kept stays as much longer"
+            _log.warning("redis_clock_leapt", by_s=leap_ms // 1000, why=why)
+        removed = await self._remove_matches([name.decode() for name in matches], clock_ms)
+        return removed + await self._remove_keys(others)
 
     async def _remove_matches(self, matches: list[str], clock_ms: int) -> int:
         if not matches:

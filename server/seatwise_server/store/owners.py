@@ -217,13 +217,8 @@ class OwnerMatches(StorePart):
         With `counts_day` the quota of 24 hours applies, too. Raises ProposalExpired if it is `until_ms`, in milliseconds of
         Redis's clock, or later.
         """
-        args: tuple[Argument, ...] = (
-            match,
-            until_ms,
-            limits.at_once,
-            limits.a_day,
-            "1" if counts_day else "",
-        )
+        quotas = limits.at_once, limits.a_day
+        args: tuple[Argument, ...] = (match, until_ms, *quotas, "1" if counts_day else "")
         calls = [(_match_keys(owner), args) for owner in owners]
         answers = await self._run_many("owner_match_open", calls)
         found = [OwnerCount(answer) for answer in answers]
@@ -247,7 +242,10 @@ class OwnerMatches(StorePart):
         """Return how many more matches the bots of each owner may begin."""
         calls = [(_match_keys(owner), (limits.at_once, limits.a_day)) for owner in owners]
         answers = await self._run_many("owner_room", calls)
-        return [_parse_room(*answer) for answer in answers]
+        return [
+            OwnerRoom(_read_room(at_once), _read_room(of_day), int(back_ms), *played)
+            for at_once, of_day, back_ms, *played in answers
+        ]
 
     async def close_leftovers(self, owner: str) -> int:
         """Count no more the matches of the owner that are over, or were never created; returns how many these were.
@@ -255,23 +253,18 @@ class OwnerMatches(StorePart):
         There are some if a bot was deleted while it played.
         Void matches and those that were never created do not count in 24 hours either.
         """
-        matches = await self._read_old(owner)
+        if not (found := await self._call("ZRANGE", keys.owner_open_matches(owner), 0, -1, "WITHSCORES")):
+            return 0
+        before_ms = await now_ms(self._client) - LEFTOVER_MS
+        matches = [match.decode() for match, since_ms in as_pairs(found) if int(since_ms) < before_ms]
         commands = [("HGET", keys.match_meta(match), "state") for match in matches]
         states = await self._call_many(commands)
         named = zip(matches, states, strict=True)
         left = {match: state for match, state in named if state is None or state.decode() in OVER}
         for match, state in left.items():
-            await self.close_match(
-                match, (owner,), is_void=state is None or state.decode() == MatchState.VOIDED
-            )
+            is_void = state is None or state.decode() == MatchState.VOIDED
+            await self.close_match(match, (owner,), is_void=is_void)
         return len(left)
-
-    async def _read_old(self, owner: str) -> list[str]:
-        found = await self._call("ZRANGE", keys.owner_open_matches(owner), 0, -1, "WITHSCORES")
-        if not found:
-            return []
-        before_ms = await now_ms(self._client) - LEFTOVER_MS
-        return [match.decode() for match, since_ms in as_pairs(found) if int(since_ms) < before_ms]
 
     async def open_watch(self, owner: str, watch: str, lease_ms: int, limits: OwnerLimits) -> bool:
         """Count a watch until its lease ends, or renew the lease; returns False if the owner has as many as it may have."""
@@ -284,10 +277,9 @@ class OwnerMatches(StorePart):
         await self._call("ZREM", keys.owner_watches(owner), watch)
 
 
+def _read_room(answer: int) -> int | None:
+    return None if answer < 0 else answer
+
+
 def _match_keys(owner: str) -> list[str]:
     return [keys.owner(owner), keys.owner_open_matches(owner), keys.owner_day_matches(owner)]
-
-
-def _parse_room(at_once: int, of_day: int, back_ms: int, open_matches: int, day_matches: int) -> OwnerRoom:
-    left = [None if room < 0 else room for room in (at_once, of_day)]
-    return OwnerRoom(left[0], left[1], int(back_ms), open_matches, day_matches)

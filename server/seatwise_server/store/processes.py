@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
-from seatwise_server.store.redis.client import (
-    LONGEST_BLOCK_MS,
-    as_pairs,
-    call_blocking,
-)
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, as_pairs
 from seatwise_server.store.redis.scripts import StorePart
 
 PROCESSES_KEPT_MS = 300_000
@@ -72,15 +67,9 @@ class Processes(StorePart):
     ) -> int:
         """Write one heartbeat, to be called once a second; returns the heartbeat's count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
-        facts: dict[str, str | int] = {
-            "address": address,
-            "tables": tables,
-            "free": free,
-            "draining": int(is_draining),
-            "kinds": " ".join(kinds),
-        }
-        pairs = itertools.chain.from_iterable(facts.items())
-        return int(await self._run("process_beat", named, process, PROCESSES_KEPT_MS, *pairs))
+        facts: list[str | int] = ["address", address, "tables", tables, "free", free]
+        facts += ["draining", int(is_draining), "kinds", " ".join(kinds)]
+        return int(await self._run("process_beat", named, process, PROCESSES_KEPT_MS, *facts))
 
     async def deregister_process(self, process: str, *, is_dead: bool = False) -> bool:
         """Publish that the process has given up all its matches, so that others need not wait for its lease
@@ -107,12 +96,8 @@ class Processes(StorePart):
     async def send_order(self, process: str, order: bytes) -> str:
         """Send an order to a process and return the order's id; a dead process never reads it."""
         key = keys.process_orders(process)
-        added, _ = await self._call_many(
-            [
-                ("XADD", key, "MAXLEN", "~", _MOST_KEPT_ORDERS, "*", "o", order),
-                ("PEXPIRE", key, PROCESSES_KEPT_MS),
-            ],
-        )
+        add = ("XADD", key, "MAXLEN", "~", _MOST_KEPT_ORDERS, "*", "o", order)
+        added, _ = await self._call_many([add, ("PEXPIRE", key, PROCESSES_KEPT_MS)])
         return str(added.decode())
 
     async def read_orders(self, process: str, after_id: str = "0", block_ms: int = 0) -> list[Order]:
@@ -124,7 +109,7 @@ class Processes(StorePart):
         key = keys.process_orders(process)
         await self._call("XTRIM", key, "MINID", after_id)
         block = ("BLOCK", min(block_ms, LONGEST_BLOCK_MS)) if block_ms > 0 else ()
-        answer = await call_blocking(self._client, "XREAD", *block, "STREAMS", key, after_id)
+        answer = await self._client.call_blocking("XREAD", *block, "STREAMS", key, after_id)
         found = [entry for _, entries in as_pairs(answer or []) for entry in entries]
         return [Order(order_id.decode(), fields[b"o"]) for order_id, fields in found]
 

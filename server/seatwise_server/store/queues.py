@@ -55,16 +55,12 @@ class Queues(StorePart):
 
     async def enter_queue(self, queue: str, name: str) -> QueueEntry:
         """Enter this name and return its entry; a name that is entered twice keeps its first place."""
-        return await self._enter_since(queue, name, "")
+        return QueueEntry(name, int(await self._run("queue_enter", [keys.queue_waiting(queue)], name)))
 
     async def enter_all(self, queue: str, bots: Iterable[str]) -> None:
         """Enter all these bots now, like `enter_queue`."""
         named = [keys.queue_waiting(queue)]
-        await self._run_many("queue_enter", [(named, (bot, "")) for bot in bots])
-
-    async def give_back(self, queue: str, entry: QueueEntry) -> QueueEntry:
-        """Put an entry back to its old place; if its name has entered again meanwhile, it keeps the new place."""
-        return await self._enter_since(queue, entry.name, str(entry.since_ms))
+        await self._run_many("queue_enter", [(named, (bot,)) for bot in bots])
 
     async def return_all(self, queue: str, entries: Iterable[QueueEntry]) -> None:
         """Put entries back to their old places; a name that waits further ahead stays there."""
@@ -72,13 +68,9 @@ class Queues(StorePart):
         calls = [(named, (entry.name, entry.since_ms)) for entry in entries]
         await self._run_many("queue_return", calls)
 
-    async def _enter_since(self, queue: str, name: str, since: str) -> QueueEntry:
-        _, since_ms = await self._run("queue_enter", [keys.queue_waiting(queue)], name, since)
-        return QueueEntry(name, int(since_ms))
-
     async def change_queues(self, bot: str, entered: Iterable[str], left: Iterable[str]) -> None:
         """Enter the bot in some queues, like `enter_queue`, and take it out of others, in one message."""
-        enter = [("queue_enter", [keys.queue_waiting(queue)], (bot, "")) for queue in entered]
+        enter = [("queue_enter", [keys.queue_waiting(queue)], (bot,)) for queue in entered]
         leave = [("ZREM", keys.queue_waiting(queue), bot) for queue in left]
         await scripts.run_and_call(self._client, enter, leave)
 
@@ -202,6 +194,11 @@ class Attendance:
     turn: int = 0
     """The number of this stream of the bot, from `Attendances.number_stream`. A late write of an older stream is ignored."""
 
+    @property
+    def facts(self) -> tuple[str, str, int, str]:
+        """The values of its fields in Redis, as the scripts take them."""
+        return self.lobby, self.attend_id, self.max_matches, "\n".join(self.queues)
+
 
 class Attendances(StorePart):
     """The attendances of all bots. An attendance ends with its lease."""
@@ -226,28 +223,12 @@ class Attendances(StorePart):
         A newer attendance replaces an older one, and is published on `keys.ATTENDS_CHANNEL`. Returns False, and changes
         nothing, if a newer stream of the bot attends.
         """
-        args = (
-            attendance.lobby,
-            attendance.attend_id,
-            attendance.max_matches,
-            "\n".join(attendance.queues),
-            lease_ms,
-            keys.ATTENDS_CHANNEL,
-            bot,
-            attendance.turn,
-        )
+        args = (*attendance.facts, lease_ms, keys.ATTENDS_CHANNEL, bot, attendance.turn)
         return bool(await self._run("attend", [keys.bot_attendance(bot)], *args))
 
     async def renew_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
         """Extend the lease, with what the bot takes from now on; returns False if a newer attendance replaced it."""
-        args = (
-            attendance.lobby,
-            attendance.attend_id,
-            attendance.max_matches,
-            "\n".join(attendance.queues),
-            lease_ms,
-            attendance.turn,
-        )
+        args = (*attendance.facts, lease_ms, attendance.turn)
         return bool(await self._run("attend_keep", [keys.bot_attendance(bot)], *args))
 
     async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
@@ -267,11 +248,8 @@ class Attendances(StorePart):
         named = list(bots)
         commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
         answers = await self._call_many(commands)
-        return {
-            bot: ATTENDANCE_LEASE_MS - left_ms
-            for bot, left_ms in zip(named, answers, strict=True)
-            if left_ms > 0
-        }
+        left = zip(named, answers, strict=True)
+        return {bot: ATTENDANCE_LEASE_MS - left_ms for bot, left_ms in left if left_ms > 0}
 
     async def most_matches(self, bots: Collection[str]) -> dict[str, int]:
         """Return how many matches at once each of these bots takes; bots that are not present are left out."""

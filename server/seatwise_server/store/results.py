@@ -67,16 +67,11 @@ class ResultLogs(StorePart):
 
 
 def _parse_results(answer: Any) -> list[LoggedResult]:
-    return [
-        LoggedResult.from_json(
-            {
-                **json.loads(fields[b"r"]),
-                "seq": int(place.partition(b"-")[0]),
-                "log_ms": int(fields.get(b"t", 0)),
-            }
-        )
-        for place, fields in answer
-    ]
+    found = []
+    for place, fields in answer:
+        more = {"seq": int(place.partition(b"-")[0]), "log_ms": int(fields.get(b"t", 0))}
+        found.append(LoggedResult.from_json({**json.loads(fields[b"r"]), **more}))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,15 +257,8 @@ class Ladders(Competitions):
 
 def _parse_event(place: str, fields: dict[bytes, bytes]) -> Event:
     body = json.loads(fields[b"e"])
-    pardoned, absent = body.get("pardon", ()), body.get("absent", ())
-    return Event(
-        place,
-        int(fields[b"at"]),
-        tuple(pardoned),
-        tuple(absent),
-        body.get("match", ""),
-        body.get("by_itself", False),
-    )
+    bots = tuple(body.get("pardon", ())), tuple(body.get("absent", ()))
+    return Event(place, int(fields[b"at"]), *bots, body.get("match", ""), body.get("by_itself", False))
 
 
 class Leagues(Competitions):
@@ -294,6 +282,4 @@ class Leagues(Competitions):
         """Return the league's void matches, each with the bots against which it is held that they missed it."""
         voids = await self._call("SMEMBERS", keys.league_voids(name))
         blamed = await self._call("HGETALL", keys.league_absences(name)) if voids else {}
-        return {
-            match.decode(): blamed[match].decode().split() if match in blamed else None for match in voids
-        }
+        return {each.decode(): blamed[each].decode().split() if each in blamed else None for each in voids}

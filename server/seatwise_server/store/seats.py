@@ -219,21 +219,20 @@ def _room_call(bot: str, queue: str) -> tuple[list[str], tuple[Argument, ...]]:
 
 def release_calls(match: str, bots: Sequence[str], until_ms: int | None = None) -> list[ScriptCall]:
     """Return the scripts of `Seats.release_all`."""
-    return [_release_call(bot, match, seat, until_ms) for seat, bot in enumerate(bots)]
+    named, deadline = KEYS_OF_SCRIPTS["seat_release"], _deadline_args(until_ms)
+    return [
+        (
+            "seat_release",
+            [key(bot) for key in named],
+            (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *deadline),
+        )
+        for seat, bot in enumerate(bots)
+    ]
 
 
 def owners_in(answers: Iterable[tuple[int, bytes]]) -> set[str]:
     """Return the owners, with quotas, that the answers of these scripts name."""
     return {name for _, owner in answers if (name := owner.decode()).startswith(OWNERS_PREFIX)}
-
-
-def _release_call(bot: str, match: str, seat: int, until_ms: int | None = None) -> ScriptCall:
-    deadline = _deadline_args(until_ms)
-    return (
-        "seat_release",
-        _keys_of("seat_release", bot),
-        (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *deadline),
-    )
 
 
 def _deadline_args(until_ms: int | None) -> tuple[int, ...]:
@@ -351,21 +350,10 @@ class NoShows(StorePart):
 
         All lobbies are notified on `keys.OFFERS_CHANNEL`.
         """
-        limits = (
-            REMEMBERED_MS,
-            MOST_REMEMBERED * REMEMBERED_MS,
-            PAUSE_MS,
-            LONGEST_PAUSE_MS,
-            DAY_MS,
-            NO_SHOWS_KEPT_MS,
-        )
-        calls = [
-            (
-                _keys_of("no_show", bot),
-                (f"{match}/{seat}", match, "1" if counts else "", keys.OFFERS_CHANNEL, bot, *limits),
-            )
-            for bot, seat in seats
-        ]
+        most_ms = MOST_REMEMBERED * REMEMBERED_MS
+        limits = (REMEMBERED_MS, most_ms, PAUSE_MS, LONGEST_PAUSE_MS, DAY_MS, NO_SHOWS_KEPT_MS)
+        how = (match, "1" if counts else "", keys.OFFERS_CHANNEL)
+        calls = [(_keys_of("no_show", bot), (f"{match}/{seat}", *how, bot, *limits)) for bot, seat in seats]
         return [NoShow(answer) for answer in await self._run_many("no_show", calls)]
 
     async def read_off_queues(self, bot: str) -> OffQueues | None:
@@ -403,10 +391,8 @@ def _knew(held: bytes | None, attends: bool) -> bool:
 def _news(held: bytes | None) -> SeatNews | None:
     if held is None:
         return None
-    state = held.partition(b" ")[0]
-    return {b"told": SeatNews.TOLD, b"late": SeatNews.TOLD, b"left": SeatNews.LEFT}.get(
-        state, SeatNews.UNTOLD
-    )
+    told = {b"told": SeatNews.TOLD, b"late": SeatNews.TOLD, b"left": SeatNews.LEFT}
+    return told.get(held.partition(b" ")[0], SeatNews.UNTOLD)
 
 
 class LobbyNotice(NamedTuple):
@@ -423,11 +409,8 @@ async def lobby_notices(client: RedisClient) -> AsyncIterator[LobbyNotice]:
     """Yield the notices for lobbies as they are published. Raises `StoreUnavailable` if Redis is away: listen again."""
     async for channel, notice in _notices(client, keys.OFFERS_CHANNEL, keys.ATTENDS_CHANNEL):
         bot, _, what = notice.partition(" ")
-        yield (
-            LobbyNotice(bot, what)
-            if channel == keys.ATTENDS_CHANNEL
-            else LobbyNotice(bot, seat=seat_of(what))
-        )
+        is_attendance = channel == keys.ATTENDS_CHANNEL
+        yield LobbyNotice(bot, what) if is_attendance else LobbyNotice(bot, seat=seat_of(what))
 
 
 async def handover_notices(client: RedisClient) -> AsyncIterator[str]:
@@ -437,7 +420,6 @@ async def handover_notices(client: RedisClient) -> AsyncIterator[str]:
 
 
 async def _notices(client: RedisClient, *channels: str) -> AsyncIterator[tuple[str, str]]:
-    """Yield the channel and the text of each notice."""
     async with aclosing(client.listen_to(*channels)) as notices:
         async for notice in notices:
             yield notice

@@ -63,9 +63,8 @@ class OpenRedis:
         except OSError:
             found = None
         if found is None:
-            raise UsageError(
-                f"{data} is no data folder of a server with an embedded Redis; name it with --data"
-            )
+            why = f"{data} is no data folder of a server with an embedded Redis; name it with --data"
+            raise UsageError(why)
         path = found[1].replace('\\"', '"').replace("\\\\", "\\")
         return cls(redis.Redis(unix_socket_path=path, socket_timeout=SNAPSHOT_S))
 

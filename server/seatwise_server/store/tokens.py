@@ -169,9 +169,8 @@ def load_or_create_admin_token(path: Path) -> str:
         _log.warning("admin_token_exposed", path=str(path), hint=f"chmod 600 {path}")
     token = path.read_text().strip()
     if len(token) < _SHORTEST_ADMIN_TOKEN:
-        raise BadAdminTokenFile(
-            f"{path} holds no admin token; delete it and a new one is made at the next start"
-        )
+        why = f"{path} holds no admin token; delete it and a new one is made at the next start"
+        raise BadAdminTokenFile(why)
     return token
 
 
@@ -445,12 +444,8 @@ class AccessTokens(StoredSecrets[StoredAccessToken]):
 
 def _new_id(request_id: str) -> str:
     """Return a random id, or the one id of a request."""
-    raw = (
-        hashlib.sha256(request_id.encode()).digest()[:_ID_BYTES]
-        if request_id
-        else secrets.token_bytes(_ID_BYTES)
-    )
-    return base64.b32encode(raw).decode().lower()
+    raw = hashlib.sha256(request_id.encode()).digest() if request_id else secrets.token_bytes(_ID_BYTES)
+    return base64.b32encode(raw[:_ID_BYTES]).decode().lower()
 
 
 def _token_of(ticket: str) -> str:

@@ -22,7 +22,6 @@ from seatwise_referee.verify import verify_lines
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.ranking import format_ranges
 from seatwise_server.store.keys import ladder_settings
-from seatwise_server.store.redis.client import call
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -173,7 +172,7 @@ async def test_the_final_table_of_a_closed_ladder_is_computed_again(module_house
         table[1][field] = table[1][field] + 1e-9 if field == "strength" else not table[1][field]
         wrong = {"table": json.dumps(table), "table_number": shown.number + 1}
         for key, value in wrong.items():
-            await call(store.client, "HSET", ladder_settings(rung.name), key, value)
+            await store.client.call("HSET", ladder_settings(rung.name), key, value)
         code, out, _ = await ladder(module_house, "show", "over", "--recompute")
         assert (code, f"first difference is {table[1]['bot']}" in out) == (1, True)
     code, out, complained = await ladder(module_house, "create", "over-2", "--follows", "over", token=token)

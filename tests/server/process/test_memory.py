@@ -15,7 +15,6 @@ from harness.process import ServerProcess
 from seatwise.v1 import play_service_pb2
 from seatwise_server.store.keeping import Keeping
 from seatwise_server.store.keys import AUDIT_LOG
-from seatwise_server.store.redis.client import call
 from seatwise_server.store.redis.cluster import new_client
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -141,7 +140,7 @@ async def remove_matches(url: str) -> None:
     """Does what the server does once a minute, until nothing is left of any match."""
     client = new_client(url)
     async with asyncio.timeout(30):
-        while any([await call(client, "KEYS", pattern) for pattern in OF_MATCHES]):
+        while any([await client.call("KEYS", pattern) for pattern in OF_MATCHES]):
             await asyncio.sleep(0.1)
             await Keeping(client).remove_due()
     await client.close_connections()

@@ -38,7 +38,6 @@ from seatwise_server.store.errors import (
     TokenRefused,
     TooManyBots,
 )
-from seatwise_server.store.redis.client import call
 
 HOUR_MS = 3_600_000
 JOAN, ANN = "owners/joan", "owners/ann"
@@ -441,7 +440,7 @@ async def test_a_bot_that_was_registered_by_half_forgets_its_erased_owner_too(
     store = house.server.store
     sara = await owner(house, "sara")
     bot = (await sara.register("half")).bot.name
-    await call(store.client, "ZREM", keys.BOT_INDEX, bot)
+    await store.client.call("ZREM", keys.BOT_INDEX, bot)
     assert await erase(house, "owners/sara") == [bot]
     assert (await store.bots.owners_of([bot])) == {bot: ""}
 

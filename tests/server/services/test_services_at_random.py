@@ -26,7 +26,6 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.owners import INVITE, OwnerRequests
 from seatwise_server.store import Store, new_client
-from seatwise_server.store.redis.client import call
 
 ADMIN = "the token of the local file"
 OWNER_IDS = st.sampled_from(["ann", "bob", "eve"])
@@ -76,7 +75,7 @@ class OwnersAtRandom(RuleBasedStateMachine):
 
     async def _open(self) -> None:
         self.client = new_client(self.url)
-        await call(self.client, "FLUSHALL")
+        await self.client.call("FLUSHALL")
         store = Store(self.client)
         requests = OwnerRequests(store.owners, 0, self.loop.time)
         made = new_operations(store, "fsync", 3600, lambda: None, registration=INVITE, requests=requests)

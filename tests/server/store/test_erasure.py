@@ -33,7 +33,7 @@ from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of
 from seatwise_server.store import new_client
-from seatwise_server.store.redis.client import as_pairs, call
+from seatwise_server.store.redis.client import as_pairs
 from seatwise_server.store.redis.durability import rewrite_files
 
 OWNER, NEIGHBOUR = "zenobia", "theodora"
@@ -155,18 +155,16 @@ async def all_of_redis(house: House) -> dict[bytes, bytes]:
     """Every key with all that it holds, as text."""
     assert house.server
     client, found = house.server.store.owners._client, {}
-    for key in await call(client, "KEYS", "*"):
-        kind = await call(client, "TYPE", key)
+    for key in await client.call("KEYS", "*"):
+        kind = await client.call("TYPE", key)
         verb, *args = READS[kind if isinstance(kind, bytes) else kind.encode()]
-        found[key] = key + b" " + repr(await call(client, verb, key, *args)).encode()
+        found[key] = key + b" " + repr(await client.call(verb, key, *args)).encode()
     return found
 
 
 async def folder_of_redis(house: House) -> Path:
     assert house.server
-    return Path(
-        dict(as_pairs(await call(house.server.store.client, "CONFIG", "GET", "dir")))[b"dir"].decode()
-    )
+    return Path(dict(as_pairs(await house.server.store.client.call("CONFIG", "GET", "dir")))[b"dir"].decode())
 
 
 def are_files_free_of(folder: Path, *texts: str) -> bool:
@@ -248,9 +246,9 @@ async def test_the_files_of_redis_are_rewritten_unless_the_operator_has_forbidde
 ) -> None:
     with EmbeddedRedis(tmp_path / "redis") as redis:
         client = new_client(redis.url)
-        await call(client, "CONFIG", "SET", "auto-aof-rewrite-percentage", percentage)
-        await call(client, "SET", OWNER, "x")
-        await call(client, "DEL", OWNER)
+        await client.call("CONFIG", "SET", "auto-aof-rewrite-percentage", percentage)
+        await client.call("SET", OWNER, "x")
+        await client.call("DEL", OWNER)
         assert not are_files_free_of(tmp_path, OWNER)
         assert await rewrite_files(client) is bool(percentage)
         if percentage:

@@ -94,8 +94,6 @@ async def test_a_bot_that_is_given_back_stands_where_it_stood(store: Store) -> N
         "casual", "matches/1", entered[:2]
     )  # a repeat puts nobody back
     assert [await store.queues.position_of("casual", bot) for bot in "abc"] == [0, None, 1]
-    assert await store.queues.give_back("casual", entered[1]) == entered[1]
-    assert [await store.queues.position_of("casual", bot) for bot in "abc"] == [0, 1, 2]
 
 
 async def test_a_bot_that_has_entered_anew_is_not_moved_by_being_given_back(store: Store) -> None:
@@ -103,7 +101,7 @@ async def test_a_bot_that_has_entered_anew_is_not_moved_by_being_given_back(stor
     await store.queues.propose_first("casual", 1, LONG_MS, "matches/1")
     [new] = await enter(store, "a")
     await store.queues.dissolve_proposal("casual", "matches/1", [old])
-    assert await store.queues.give_back("casual", old) == new
+    assert await store.queues.list_entries("casual") == [new]
 
 
 async def test_leaving_is_repeatable(store: Store) -> None:

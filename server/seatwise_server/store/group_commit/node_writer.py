@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from redis.asyncio.connection import AbstractConnection
@@ -25,6 +25,9 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.client import is_outage
 from seatwise_server.store.redis.durability import ReplicaWait, pack_command
+
+if TYPE_CHECKING:
+    from seatwise_server.store.group_commit.router import AppendRouter
 
 LARGEST_BATCH = 1_000
 """More appends than this are split into several batches, so that each is answered in time."""
@@ -80,20 +83,6 @@ class PendingAppend:
     """The number of times that it was redirected."""
 
 
-class WriterOwner(Protocol):
-    """The owner of a writer; its methods are called in the event loop."""
-
-    def on_replies(
-        self, writer: NodeWriter, appends: Sequence[PendingAppend], replies: Sequence[Any]
-    ) -> None:
-        """The node works and has answered these appends, possibly with a ResponseError."""
-        ...
-
-    def on_failure(self, writer: NodeWriter, appends: list[PendingAppend], error: Exception) -> None:
-        """The node does not answer, or refuses to write for now; the owner sends these appends again."""
-        ...
-
-
 class NodeWriter:
     """Sends appends to one node; all that arrived together go in one batch."""
 
@@ -101,7 +90,7 @@ class NodeWriter:
         self,
         address: NodeAddress,
         new_connection: Callable[[], AbstractConnection],
-        owner: WriterOwner,
+        owner: AppendRouter,
         patience: AppendTimeouts,
         wait: ReplicaWait,
     ) -> None:

@@ -102,7 +102,7 @@ class AppendRouter:
     def on_replies(
         self, writer: NodeWriter, appends: Sequence[PendingAppend], replies: Sequence[Any]
     ) -> None:
-        """See `WriterOwner`."""
+        """The node works and has answered these appends, possibly with a ResponseError."""
         own = list(zip(appends, replies, strict=True))
         sent_on = [it for it in own if type(it[1]) is not int and isinstance(it[1], AskError | TryAgainError)]
         if sent_on:
@@ -117,7 +117,7 @@ class AppendRouter:
             self._on_reply(pending, reply)
 
     def on_failure(self, writer: NodeWriter, appends: list[PendingAppend], error: Exception) -> None:
-        """See `WriterOwner`."""
+        """The node does not answer, or refuses to write for now: send these appends again."""
         self._down.add(writer.address)
         self._troubled.update(appends)
         self._keep_unrouted(appends)

@@ -174,11 +174,8 @@ class Flusher:
         closed before that. It must be quick. Without entries this only checks that the journal reaches up to
         `first_seq`.
         """
-        self._accept_append(
-            PendingAppend(
-                match, _append_command(match, epoch, owner, first_seq, entries), first_seq, entries, done
-            )
-        )
+        command = _append_command(match, epoch, owner, first_seq, entries)
+        self._accept_append(PendingAppend(match, command, first_seq, entries, done))
 
     async def append_and_wait(
         self, match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes]

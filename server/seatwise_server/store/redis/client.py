@@ -56,16 +56,8 @@ _CLASSES = (
     OSError,  # among them asyncio's TimeoutError
 )
 _OUTAGE_WORDS = (
-    "BUSY ",
-    "MISCONF",
-    "NOREPLICAS",
-    "NOAUTH",
-    "UNBLOCKED",
-    "READONLY",
-    "OOM",
-    "MASTERDOWN",
-    "CLUSTERDOWN",
-)
+    "BUSY ", "MISCONF", "NOREPLICAS", "NOAUTH", "UNBLOCKED", "READONLY", "OOM", "MASTERDOWN", "CLUSTERDOWN"
+)  # fmt: skip
 _CLUSTER_WORDS = ("Redis Cluster cannot be connected", "All slots are not covered")
 
 Command: TypeAlias = tuple[Sequence[bytes | str | int], dict[str, Any]]
@@ -401,18 +393,6 @@ async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator
         raise StoreUnavailable(f"no notices: {error}") from error
     finally:
         await pubsub.aclose()  # type: ignore[no-untyped-call]
-
-
-async def call(client: RedisClient, *command: Argument, **options: Any) -> Any:
-    return await client.call(*command, **options)
-
-
-async def call_blocking(client: RedisClient, *command: Argument, **options: Any) -> Any:
-    return await client.call_blocking(*command, **options)
-
-
-async def call_many(client: RedisClient, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-    return await client.call_many(commands)
 
 
 def as_pairs(answer: Any) -> list[tuple[Any, Any]]:

@@ -279,9 +279,8 @@ def _refuse_kind(facts: ServerFacts) -> None:
         if node.kind == "sentinel":
             raise StoreRefused("This is a sentinel; name the service too: redis+sentinel://HOST,HOST/SERVICE")
         if node.kind == "cluster" and facts.mode is not RedisMode.CLUSTER:
-            raise StoreRefused(
-                f"This {node.name} is a node of a cluster; name it with redis+cluster://HOST,HOST"
-            )
+            why = f"This {node.name} is a node of a cluster; name it with redis+cluster://HOST,HOST"
+            raise StoreRefused(why)
         if node.role == "slave":
             raise StoreRefused(
                 f"This {node.name} is a replica: it takes no writes. Name its primary, or the sentinels "

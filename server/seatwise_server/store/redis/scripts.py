@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError
 
 from seatwise_server.store.keys import PROCESS_INDEX
 from seatwise_server.store.redis.address import RedisMode
-from seatwise_server.store.redis.client import Argument, RedisClient, call, call_many
+from seatwise_server.store.redis.client import Argument, RedisClient
 
 ScriptCall: TypeAlias = tuple[str, list[str], Sequence[Argument]]
 """The name of a script, its keys and its arguments."""
@@ -49,9 +49,9 @@ async def run_script(client: RedisClient, name: str, keys: list[str], *args: Arg
     """Run the script and return its answer. It may run twice if a reply was lost, which every script recognises."""
     it = script_named(name)
     try:
-        return await call(client, "EVALSHA", it.sha, len(keys), *keys, *args)
+        return await client.call("EVALSHA", it.sha, len(keys), *keys, *args)
     except NoScriptError:  # EVAL also loads the script, and its keys lead it to the right node of a cluster
-        return await call(client, "EVAL", it.source, len(keys), *keys, *args)
+        return await client.call("EVAL", it.source, len(keys), *keys, *args)
 
 
 async def run_script_many(
@@ -64,7 +64,7 @@ async def run_script_many(
     """
     it = script_named(name)
     try:
-        return await call_many(client, [("EVALSHA", it.sha, len(keys), *keys, *args) for keys, args in calls])
+        return await client.call_many([("EVALSHA", it.sha, len(keys), *keys, *args) for keys, args in calls])
     except NoScriptError:
         return [await run_script(client, name, keys, *args) for keys, args in calls]
 
@@ -78,7 +78,7 @@ async def run_and_call(
     client: RedisClient, calls: Sequence[ScriptCall], commands: Sequence[Sequence[Argument]]
 ) -> list[Any]:
     """Run scripts, then commands, in one message; returns the answers. In a cluster those with one hash tag keep their order."""
-    return await call_many(client, [*_with_sources(calls), *commands])
+    return await client.call_many([*_with_sources(calls), *commands])
 
 
 async def run_phases(client: RedisClient, *phases: Sequence[ScriptCall]) -> list[list[Any]]:
@@ -89,7 +89,7 @@ async def run_phases(client: RedisClient, *phases: Sequence[ScriptCall]) -> list
     """
     if client.mode is RedisMode.CLUSTER:
         return [await _run_at_once(client, phase) for phase in phases]
-    answers = iter(await call_many(client, _with_sources([call for phase in phases for call in phase])))
+    answers = iter(await client.call_many(_with_sources([call for phase in phases for call in phase])))
     return [[next(answers) for _ in phase] for phase in phases]
 
 
@@ -131,11 +131,11 @@ class StorePart:
 
     async def _call(self, *command: Argument) -> Any:
         """Return the answer to a command. See `RedisClient`."""
-        return await call(self._client, *command)
+        return await self._client.call(*command)
 
     async def _call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Return the answers to several commands, none to none. See `RedisClient`."""
-        return await call_many(self._client, commands) if commands else []
+        return await self._client.call_many(commands) if commands else []
 
     async def _run(self, script: str, named: list[str], *args: Argument) -> Any:
         return await run_script(self._client, script, named, *args)
