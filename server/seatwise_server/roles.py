@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from seatwise_server.config import EVERYWHERE, Config, address_from_here
 from seatwise_server.house import ALL_HOUSE, HouseLink, house_bots, run_house_bots
@@ -74,22 +74,26 @@ class Common:
         return f"{'ws' if self.certificate is None else 'wss'}://{address}"
 
 
-class Role(Protocol):
+class Role:
     """One role of a process, as the server uses it."""
 
     @property
     def is_full(self) -> bool:
         """Whether the role takes no more work for now."""
+        return False
 
     @property
     def is_able(self) -> bool:
         """Whether the role can do its work at all."""
+        return True
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
         """Add the services of the role to the server, and its paths to the WebSocket port if there is one."""
+        raise NotImplementedError
 
     async def start(self) -> Tasks:
         """Prepare the role, and return the tasks that it needs from now on."""
+        return {}
 
     async def stop(self) -> None:
         """Stop the role in order; its tasks have ended before."""
@@ -99,9 +103,10 @@ class Role(Protocol):
 
     def gauges(self) -> dict[str, float]:
         """Return the gauges of the role by name. Another thread calls it, so it only reads."""
+        return {}
 
 
-class RefereeRole:
+class RefereeRole(Role):
     """The referee: it owns tables, and serves the play streams of the bots that sit there."""
 
     def __init__(self, common: Common) -> None:
@@ -168,7 +173,7 @@ class RefereeRole:
         }
 
 
-class LobbyRole:
+class LobbyRole(Role):
     """The lobby: it knows which bots attend and wait, and seats them in matches."""
 
     def __init__(self, common: Common, referee: Referee | None = None) -> None:
@@ -184,9 +189,6 @@ class LobbyRole:
         self.guests: GuestSeats | None = None
         """Seats guests that come to this lobby, if there are any."""
         self._common = common
-
-    is_full = False
-    is_able = True
 
     def _has_broken_links(self) -> bool:
         now = asyncio.get_running_loop().time()
@@ -224,9 +226,6 @@ class LobbyRole:
         """See `Role`. Attendances end with their streams, or when their lease is over."""
         await self.ladders.release_ladders()
 
-    def store_is_back(self, gap_s: float) -> None:
-        """See `Role`. A lobby has no clocks to correct."""
-
     def gauges(self) -> dict[str, float]:
         return {"bots_present": len(self.lobby)}
 
@@ -243,7 +242,7 @@ def _refusal_writer(trail: AuditTrail) -> RefusalListener:
     return write_refusal
 
 
-class GatewayRole:
+class GatewayRole(Role):
     """The gateway: all unary methods and the streams of spectators. It keeps no state in memory."""
 
     def __init__(self, common: Common, wake_pairing: Callable[[], None]) -> None:
@@ -270,23 +269,8 @@ class GatewayRole:
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 
-    is_full = False
-    is_able = True
-
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:  # noqa: ARG002
         server.add_operations(self.operations, self._common.authenticator)
-
-    async def start(self) -> Tasks:
-        return {}
-
-    async def stop(self) -> None:
-        """See `Role`."""
-
-    def store_is_back(self, gap_s: float) -> None:
-        """See `Role`."""
-
-    def gauges(self) -> dict[str, float]:
-        return {}
 
 
 def _address(common: Common) -> str:

@@ -68,9 +68,8 @@ class LadderState:
             # a failover of Redis has lost results
             log.warning("ladder_results_lost", ladder=self.name, known=self.seq)
             self._reset_state()
-        count = (
-            RESULTS_PER_READ if self._last_seq is None else min(RESULTS_PER_READ, self._last_seq - self.seq)
-        )
+        left = RESULTS_PER_READ if self._last_seq is None else self._last_seq - self.seq
+        count = min(RESULTS_PER_READ, left)
         results = await self._store.results.read_results(self.name, self.seq, count) if count else []
         events = await self._store.ladders.read_events(self.name, self._last_event)
         if events:

@@ -43,9 +43,8 @@ StrengthsByBot = dict[str, list[Any]]
 
 def main() -> None:
     """Answer requests until the server ends."""
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # numpy would start a thread for each core, and use none
+    # Numpy would start a thread for each core, and use none.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     answers = AnswerOutput()
     logs: dict[str, list[LoggedResult]] = {}
     for message in told_lines():
@@ -165,9 +164,8 @@ class StrengthClient:
             some = await self._results.read_results(ladder, after, min(RESULTS_PER_LINE, results - after))
             if not some:
                 raise ValueError(f"{ladder} has fewer than {results} results")
-            process.send_line(
-                {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
-            )
+            told = [each.to_json() for each in some]
+            process.send_line({"ladder": ladder, "after": after, "results": told})
             await process.drain()
             self._results_sent[ladder] = after + len(some)
         process.send_line({"ladder": ladder, "wanted": wanted})

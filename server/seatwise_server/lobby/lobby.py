@@ -89,11 +89,8 @@ class Lobby:
         for queue in queues:
             if not await self._is_known(queue):
                 known = ", ".join(sorted(QUEUES))
-                raise Refusal(
-                    "NOT_FOUND",
-                    f"there is no queue {queue[:80]!r}; the queues are {known}, and ladders such as ladders/main",
-                    queue=queue[:80],
-                )
+                why = f"there is no queue {queue[:80]!r}; the queues are {known}, and ladders such as ladders/main"
+                raise Refusal("NOT_FOUND", why, queue=queue[:80])
         if closed := await self._store.ladders.closed_among(_ladders_in(queues)):
             raise Refusal("NOT_FOUND", f"{closed[0]} is closed; its final table stays", queue=closed[0])
         return queues

@@ -138,11 +138,8 @@ class Pairing:
         """
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else 10**15
-        tables = min(
-            await self._capacity.count_free_tables(kind_of_game(queue.game)),
-            MOST_AWAITED_AT_ONCE,
-            max(1, count // queue.seats),
-        )
+        free = await self._capacity.count_free_tables(kind_of_game(queue.game))
+        tables = min(free, MOST_AWAITED_AT_ONCE, max(1, count // queue.seats))
         seated = await gather_limited(
             self._seat_from_queue(queue, patience_ms, awaited) for _ in range(tables)
         )
@@ -284,11 +281,9 @@ class LadderPairing:
         began = loop_time()
         waiting = [each for each in await self._read_playable_bots(hosted) if each.name not in awaited]
         ladder = hosted.ladder
-        room = (
-            await self._capacity.count_free_tables(kind_of_game(ladder.game))
-            if len(waiting) >= ladder.seats
-            else 0
-        )
+        room = 0
+        if len(waiting) >= ladder.seats:
+            room = await self._capacity.count_free_tables(kind_of_game(ladder.game))
         if room <= 0:
             return 0.0
         await self._learn_owners([each.name for each in waiting])

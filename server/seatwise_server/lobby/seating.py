@@ -89,19 +89,9 @@ class Queue:
 
 
 QUEUES = {
-    queue.name: queue
-    for queue in (
-        Queue(
-            each.name,
-            kit.name,
-            each.seats,
-            options=each.options,
-            free_ms=each.free_ms,
-            patience_ms=each.patience_ms,
-        )
-        for kit in KITS.values()
-        for each in kit.queues
-    )
+    each.name: Queue(each.name, kit.name, each.seats, each.options, {}, each.free_ms, each.patience_ms)
+    for kit in KITS.values()
+    for each in kit.queues
 }
 """All queues, by name."""
 
@@ -180,12 +170,10 @@ class OwnerQuotas:
         named = sorted({owner for owner in owners.values() if owner})
         if not named:
             return None
-        answers = await self._store.owner_matches.open_match(
-            match, named, until_ms, self._limits, counts_day=counts_day
-        )
-        at_limit = {
-            owner: why for owner, why in zip(named, answers, strict=True) if why is not OwnerCount.COUNTED
-        }
+        count = self._store.owner_matches.open_match
+        answers = await count(match, named, until_ms, self._limits, counts_day=counts_day)
+        answered = zip(named, answers, strict=True)
+        at_limit = {owner: why for owner, why in answered if why is not OwnerCount.COUNTED}
         for owner, why in at_limit.items():
             await self._note_limit(owner, why, (bot for bot in bots if owners[bot] == owner))
         return next((bot for bot in bots if owners[bot] in at_limit), None)
@@ -292,9 +280,8 @@ class Seating:
 
         The job is read first: when it is done, its referee has already left a fence.
         """
-        return (
-            await self._store.jobs.is_open(match) or await self._store.journal.read_fence(match) is not None
-        )
+        has_job = await self._store.jobs.is_open(match)
+        return has_job or await self._store.journal.read_fence(match) is not None
 
     async def missing_bot(self, bots: Sequence[str]) -> str | None:
         """Return a bot that has fewer free places than it has seats among these; None if all of them could be seated."""

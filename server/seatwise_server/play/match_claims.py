@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import structlog
 
@@ -26,7 +26,6 @@ from seatwise_referee.match import Match, replay_match
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.background_tasks import gather_limited
-from seatwise_server.game_choice import GameKind
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.step_marker import GAME_FAULT_MARK, STEP_MARKER
@@ -35,6 +34,9 @@ from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailab
 from seatwise_server.store.jobs import Job
 from seatwise_server.store.seats import handover_notices
 from seatwise_server.timings import REFEREE_LEASE_S
+
+if TYPE_CHECKING:
+    from seatwise_server.play.referee import Referee
 
 TAKEOVER_CHECK_S = 0.25
 SHARING_S = 0.5
@@ -242,42 +244,10 @@ ShareRule = Callable[[Sequence[UnownedMatch]], Sequence[UnownedMatch]]
 """Chooses which of the matches without a live owner this referee takes."""
 
 
-class TakeoverHost(Protocol):
-    """A referee, as far as takeovers need it."""
-
-    @property
-    def name(self) -> str:
-        """The name of its process."""
-        ...
-
-    @property
-    def free_tables(self) -> int:
-        """The number of further matches that fit."""
-        ...
-
-    @property
-    def game_kinds(self) -> Sequence[GameKind]:
-        """The kinds of games that it plays."""
-        ...
-
-    @property
-    def open_matches(self) -> int:
-        """The number of matches that are open here, or about to be."""
-        ...
-
-    def has_match(self, match: str) -> bool:
-        """Whether the match is open here, or about to be."""
-        ...
-
-    async def open_match(self, unowned: UnownedMatch) -> None:
-        """Claim a match and open it, unless its fence has changed."""
-        ...
-
-
 class Takeover:
     """The takeovers of one referee."""
 
-    def __init__(self, host: TakeoverHost, store: Store) -> None:
+    def __init__(self, host: Referee, store: Store) -> None:
         self._host = host
         self._name = host.name
         self._kinds = host.game_kinds

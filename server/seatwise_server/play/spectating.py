@@ -157,11 +157,9 @@ class MatchTail:
             async for told in self._follow_states(meta.state):
                 yield told
             return
-        shown = (
-            HostedPosition(setup, self._delay, self._views)
-            if is_hosted_game(setup.game)
-            else ShownPosition(setup, self._delay)
-        )
+        shown = ShownPosition(setup, self._delay)
+        if is_hosted_game(setup.game):
+            shown = HostedPosition(setup, self._delay, self._views)
         state = meta.state
         while not shown.is_over and meta and "result" not in meta.fields:
             found = await self._store.journal.wait_for_entries(self._name, shown.seq, TAIL_BLOCK_MS)

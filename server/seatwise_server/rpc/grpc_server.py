@@ -26,16 +26,8 @@ from seatwise_server.services.operations import Operation
 
 LOBBY = "seatwise.v1.LobbyService"
 PLAY = "seatwise.v1.PlayService"
-GATEWAY = (
-    "seatwise.v1.AccessService",
-    "seatwise.v1.AdminService",
-    "seatwise.v1.MatchService",
-    "seatwise.v1.BotService",
-    "seatwise.v1.OwnerService",
-    "seatwise.v1.GameService",
-    "seatwise.v1.LadderService",
-    "seatwise.v1.LeagueService",
-)
+_OF_GATEWAY = ("Access", "Admin", "Match", "Bot", "Owner", "Game", "Ladder", "League")
+GATEWAY = tuple(f"seatwise.v1.{name}Service" for name in _OF_GATEWAY)
 SERVICES = (LOBBY, PLAY, *GATEWAY)
 HEALTH = "grpc.health.v1.Health"
 REFLECTION = "grpc.reflection.v1.ServerReflection"
@@ -137,9 +129,8 @@ class GrpcServer:
         for operation in operations:
             by_service.setdefault(operation.method.split("/")[1], []).append(operation)
         for service, its in by_service.items():
-            self.server.add_generic_rpc_handlers(
-                (service_handler(service, its, authenticator, self._forwarder, self._addresses),)
-            )
+            handler = service_handler(service, its, authenticator, self._forwarder, self._addresses)
+            self.server.add_generic_rpc_handlers((handler,))
         self._services += by_service
 
     def bind(self, where: str, credentials: grpc.ServerCredentials | None) -> int:
@@ -153,9 +144,8 @@ class GrpcServer:
 
     def bind_health(self, where: str) -> int:
         """Bind a second host:port for health checks alone, in plain text. Return the port, or 0 if it cannot be bound."""
-        server = grpc.aio.server(
-            options=(*SERVER_OPTIONS, ("grpc.max_allowed_incoming_connections", MOST_PROBES))
-        )
+        options = (*SERVER_OPTIONS, ("grpc.max_allowed_incoming_connections", MOST_PROBES))
+        server = grpc.aio.server(options=options)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         self._servers.append(server)
         try:
@@ -263,9 +253,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
             self._news = asyncio.Event()
 
     async def Check(
-        self,
-        request: health_pb2.HealthCheckRequest,
-        context: Context,  # noqa: ARG002
+        self, request: health_pb2.HealthCheckRequest, _context: Context
     ) -> health_pb2.HealthCheckResponse:
         """Return the status of a service. Raises `Refusal` NOT_FOUND if there is no such service."""
         if request.service not in self._said:
@@ -273,9 +261,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
         return health_pb2.HealthCheckResponse(status=self._said[request.service])
 
     async def Watch(
-        self,
-        request: health_pb2.HealthCheckRequest,
-        context: Context,  # noqa: ARG002
+        self, request: health_pb2.HealthCheckRequest, _context: Context
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """Send the status of a service, and send it again after each change."""
         last: Status | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import grpc
@@ -60,42 +60,26 @@ class _Callers:
 
 def _method_handler(operation: Operation, callers: _Callers) -> grpc.RpcMethodHandler[Any, Any]:
     decode, encode = operation.request_type.FromString, operation.response_type.SerializeToString
-    if operation.is_streaming:
-        return grpc.unary_stream_rpc_method_handler(_stream_behaviour(operation, callers), decode, encode)
-    return grpc.unary_unary_rpc_method_handler(_unary_behaviour(operation, callers), decode, encode)
 
-
-def _unary_behaviour(operation: Operation, callers: _Callers) -> Callable[[Any, Context], Awaitable[Any]]:
-    async def call_operation(request: Any, context: Context) -> Any:
+    async def call(request: Any, context: Context) -> Any:
         caller = await callers.admit_caller(operation, request, context)
         return await operation.handle(caller, request)
 
-    return call_operation
-
-
-def _stream_behaviour(
-    operation: Operation, callers: _Callers
-) -> Callable[[Any, Context], AsyncIterator[Any]]:
-    async def stream_operation(request: Any, context: Context) -> AsyncIterator[Any]:
+    async def stream(request: Any, context: Context) -> AsyncIterator[Any]:
         caller = await callers.admit_caller(operation, request, context)
         async for response in operation.handle(caller, request):
             yield response
 
-    return stream_operation
+    if operation.is_streaming:
+        return grpc.unary_stream_rpc_method_handler(stream, decode, encode)
+    return grpc.unary_unary_rpc_method_handler(call, decode, encode)
 
 
 def _forwarding_handler(
     operation: Operation, callers: _Callers, forwarder: ReadForwarder
 ) -> grpc.RpcMethodHandler[Any, Any]:
     """Return a handler of raw bytes: a request is read here only for its cost, and is forwarded as it came."""
-    if operation.is_streaming:
-        return grpc.unary_stream_rpc_method_handler(_forwarded_stream(operation, callers, forwarder))
-    return grpc.unary_unary_rpc_method_handler(_forwarded_call(operation, callers, forwarder))
 
-
-def _forwarded_call(
-    operation: Operation, callers: _Callers, forwarder: ReadForwarder
-) -> Callable[[bytes, Context], Awaitable[bytes]]:
     async def call(raw: bytes, context: Context) -> bytes:
         request = _decode_request(operation, raw)
         caller = await callers.admit_caller(operation, request, context)
@@ -109,12 +93,6 @@ def _forwarded_call(
             return await forwarder.call_unary(operation.method, raw, context, answer_here)
         return await answer_here()
 
-    return call
-
-
-def _forwarded_stream(
-    operation: Operation, callers: _Callers, forwarder: ReadForwarder
-) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
     async def stream(raw: bytes, context: Context) -> AsyncIterator[bytes]:
         request = _decode_request(operation, raw)
         caller = await callers.admit_caller(operation, request, context)
@@ -123,16 +101,17 @@ def _forwarded_stream(
             async for response in operation.handle(caller, request):
                 yield response.SerializeToString()
 
-        is_forwarded = is_anonymous(context)
-        answers = (
-            forwarder.call_streaming(operation.method, raw, context, answer_here)
-            if is_forwarded
-            else answer_here()
-        )
+        answers: AsyncIterator[bytes]
+        if is_anonymous(context):
+            answers = forwarder.call_streaming(operation.method, raw, context, answer_here)
+        else:
+            answers = answer_here()
         async for response in answers:
             yield response
 
-    return stream
+    if operation.is_streaming:
+        return grpc.unary_stream_rpc_method_handler(stream)
+    return grpc.unary_unary_rpc_method_handler(call)
 
 
 def _decode_request(operation: Operation, raw: bytes) -> Any:
