@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -10,6 +11,7 @@ from seatwise.codec.offer import encode_options, encode_time_control
 from seatwise.v1 import access_token_pb2, bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot, StoredAccessToken
 
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
@@ -34,6 +36,20 @@ def match_resource(meta: MatchMeta) -> match_pb2.Match:
     )
     _add_times_and_end(message, meta)
     return message
+
+
+def result_fields(result: LoggedResult) -> dict[str, Any]:
+    """Return the fields of a logged result, as the messages of ladders and leagues have them."""
+    return {
+        "place": result.seq,
+        "match": result.match,
+        "bots": result.bots,
+        "points": result.points,
+        "ranks": result.ranks,
+        "endings": result.endings,
+        "chain": bytes.fromhex(result.chain),
+        "log_time": optional_timestamp(result.log_ms or None),
+    }
 
 
 def _deal_set(setup: Setup) -> match_pb2.DealSet | None:

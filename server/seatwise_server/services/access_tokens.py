@@ -49,9 +49,8 @@ class AccessService:
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         request.holder = read_owner("holder", request.holder, LONGEST_HOLDER, least=1)
         if not 0 <= request.lifetime_s <= LONGEST_LIFETIME_S:
-            raise bad_argument(
-                "lifetime_s", f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed"
-            )
+            why = f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed"
+            raise bad_argument("lifetime_s", why)
         scopes = await self._check_scopes(request.holder, request.scopes)
         try:
             issued = await self._access_tokens.create_token(
@@ -167,16 +166,14 @@ class AccessService:
     async def _check_scopes(self, holder: str, numbers: Iterable[int]) -> frozenset[str]:
         """Return the names of the scopes. Raises `Refusal` for scopes that this holder cannot have, and for unknown bots."""
         if holder == LOCAL_ADMIN:
-            raise bad_argument(
-                "holder", f"holder is {holder}, the holder of the local admin token; choose another"
-            )
+            why = f"holder is {holder}, the holder of the local admin token; choose another"
+            raise bad_argument("holder", why)
         kind, fitting = await self._scopes_for(holder)
         scopes = {_SCOPE_NAMES.get(number, "") for number in numbers}
         names = {it.value for it in fitting}
         if not scopes or scopes - names:
-            raise bad_argument(
-                "scopes", f"scopes must be one or more of {', '.join(sorted(names))} for {kind}"
-            )
+            why = f"scopes must be one or more of {', '.join(sorted(names))} for {kind}"
+            raise bad_argument("scopes", why)
         return frozenset(scopes)
 
     async def _scopes_for(self, holder: str) -> tuple[str, frozenset[Access]]:

@@ -61,9 +61,8 @@ class AdminService:
 
     async def void_match(self, caller: Caller, request: pb.VoidMatchRequest) -> pb.VoidMatchResponse:
         check_text("reason", request.reason.strip(), LONGEST_VOID_REASON, least=1)
-        meta = (
-            await self._store.matches.get_meta(request.name) if request.name.startswith("matches/") else None
-        )
+        is_name = request.name.startswith("matches/")
+        meta = await self._store.matches.get_meta(request.name) if is_name else None
         if meta is None or "setup" not in meta.fields:
             raise Refusal("NOT_FOUND", f"there is no match {request.name[:80]!r}", name=request.name[:80])
         if "result" not in meta.fields:
@@ -81,10 +80,7 @@ class AdminService:
         return pb.ForgiveNoShowsResponse(bot=bot)
 
     async def check_matches(self, caller: Caller, request: pb.CheckMatchesRequest) -> pb.CheckMatchesResponse:
-        page = await self._audit.check_page(request.page_token, mends=request.mend)
-        return pb.CheckMatchesResponse(
-            faults=page.faults, checked=page.checked, next_page_token=page.next_page_token
-        )
+        return await self._audit.check_page(request.page_token, mends=request.mend)
 
     async def _read_work_leases(self) -> list[pb.Lease]:
         """Return the leases of the process that runs the house bots, and of the process that hosts each ladder."""

@@ -190,24 +190,17 @@ def _check_access(caller: Caller, access: Access, method: str) -> None:
     if Access.OWN in caller.scopes and method in OWN_METHODS:
         return
     if access is Access.JOIN:
-        raise Refusal(
-            "NOT_ALLOWED",
-            "this call needs an invite: send the token of the invite, or an ID token of the server's issuer",
-        )
+        why = "this call needs an invite: send the token of the invite, or an ID token of the server's issuer"
+        raise Refusal("NOT_ALLOWED", why)
     if access in SCOPES_OF_BOTS and not caller.bot:
         raise Refusal("NOT_ALLOWED", "this call is for bots; call it with a bot's token, not the admin token")
     if access in SCOPES_OF_PEOPLE and caller.bot:
-        raise Refusal(
-            "NOT_ALLOWED",
-            "this call needs the admin token or an access token, not the token of a bot",
-            bot=caller.bot,
-        )
-    raise Refusal(
-        "SCOPE_MISSING", f"this call needs a token with the scope {access.value}", scope=access.value
-    )
+        why = "this call needs the admin token or an access token, not the token of a bot"
+        raise Refusal("NOT_ALLOWED", why, bot=caller.bot)
+    why = f"this call needs a token with the scope {access.value}"
+    raise Refusal("SCOPE_MISSING", why, scope=access.value)
 
 
 def _token_missing() -> Refusal:
-    return Refusal(
-        "TOKEN_MISSING", "send the token as a header (over gRPC as metadata): authorization: Bearer <token>"
-    )
+    why = "send the token as a header (over gRPC as metadata): authorization: Bearer <token>"
+    return Refusal("TOKEN_MISSING", why)

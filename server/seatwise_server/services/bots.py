@@ -87,30 +87,22 @@ class Encounters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class OpponentTable:
-    """A bot's opponents, as one caller may see them."""
-
-    opponents: Sequence[bot_pb2.OpponentRecord]
-    matches: int
-    withheld: int
-
-
 class OpponentTables:
-    """Computes such tables. A finished match does not change, so it is read once."""
+    """Computes tables of opponents. A finished match does not change, so it is read once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._withheld = WithheldResults(store)
         self._played: LRUCache[str, FinishedMatch] = LRUCache(MOST_PLAYED_IN_MEMORY)
 
-    async def get_table(self, caller: Caller, bot: str) -> OpponentTable:
-        """Return the table of the bot, without what is withheld from the caller."""
+    async def get_table(self, caller: Caller, bot: str) -> pb.ListOpponentsResponse:
+        """Return all opponents of the bot, without what is withheld from the caller."""
         wanted = MatchFilter(bot=bot, state=MatchState.FINISHED)
         names = await self._store.matches.newest_names(MOST_OPPONENT_MATCHES, wanted)
         played = await self._read_played(names)
         seen = await self._withheld.withhold_played(caller, played)
-        return OpponentTable(_opponents(bot, seen), len(seen), len(played) - len(seen))
+        found = _opponents(bot, seen)
+        return pb.ListOpponentsResponse(opponents=found, matches=len(seen), withheld=len(played) - len(seen))
 
     async def _read_played(self, names: Sequence[str]) -> list[FinishedMatch]:
         missing = [name for name in names if name not in self._played]
@@ -206,7 +198,10 @@ class BotService:
         A bot that is registered already is not counted. The operator registers versions of any name. Raises `Refusal`.
         """
         if caller.owner:
-            self._check_registration(caller, request)
+            if self._registration == CLOSED:
+                raise registration_closed()
+            if request.owner not in ("", caller.owner):
+                raise bad_argument("owner", f"owner must be {caller.owner}, or empty")
         owner = caller.owner or request.owner
         if await self._bots.is_known(bot):
             return owner
@@ -218,23 +213,14 @@ class BotService:
             raise _name_taken(request.bot)
         return owner
 
-    def _check_registration(self, caller: Caller, request: pb.RegisterBotRequest) -> None:
-        if self._registration == CLOSED:
-            raise registration_closed()
-        if request.owner not in ("", caller.owner):
-            raise bad_argument("owner", f"owner must be {caller.owner}, or empty")
-
     async def _count_bot(self, owner: str, bot: str) -> None:
         try:
             await self._owners.add_bot(owner, bot)
         except OwnerAbsent:
             raise owner_not_found(owner) from None
         except TooManyBots as many:
-            raise Refusal(
-                "QUOTA_EXCEEDED",
-                f"{many}; have one deleted, or ask the operator for more",
-                retry_after="3600",
-            ) from None
+            why = f"{many}; have one deleted, or ask the operator for more"
+            raise Refusal("QUOTA_EXCEEDED", why, retry_after="3600") from None
 
     async def _check_registered(self, caller: Caller, bot: RegisteredBot) -> None:
         """Raise `Refusal` if the bot is another owner's, or its owner was erased meanwhile: then nothing of its name stays."""
@@ -297,9 +283,8 @@ class BotService:
         if caller.owner:
             await self._check_owner(caller, request.name)
         elif not caller.is_operator and (caller.is_guest or not caller.bot or caller.bot != request.name):
-            raise Refusal(
-                "NOT_ALLOWED", "only the bot itself, its owner or an operator may say what kind of bot it is"
-            )
+            why = "only the bot itself, its owner or an operator may say what kind of bot it is"
+            raise Refusal("NOT_ALLOWED", why)
         await self._get_registered(request.name)
         await self._bots.set_kind(request.name, request.kind)
         bot = resources.bot_resource(await self._get_registered(request.name))
@@ -360,12 +345,9 @@ class BotService:
         start, size = parse_position(request.page_token), page_size(request.page_size)
         await self._get_registered(request.name)
         table = await self._opponents.get_table(caller, request.name)
-        return pb.ListOpponentsResponse(
-            opponents=table.opponents[start : start + size],
-            next_page_token=str(start + size) if len(table.opponents) > start + size else "",
-            matches=table.matches,
-            withheld=table.withheld,
-        )
+        table.next_page_token = str(start + size) if len(table.opponents) > start + size else ""
+        del table.opponents[start + size :], table.opponents[:start]
+        return table
 
     async def _find_any(self, name: str) -> RegisteredBot | None:
         try:

@@ -6,9 +6,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from seatwise.v1 import league_pb2, match_pb2
 from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.game import Json
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import SEED_BYTES, seed_in_set
@@ -49,12 +51,8 @@ class DealSetRegistry:
         """Raise `Refusal` SET_RUNNING if other bots may still play the deals of this match."""
         name = match.deal_set.name
         if name and not await self.store.sets.is_over(name):
-            raise Refusal(
-                "SET_RUNNING",
-                f"{match.name} shares its deals with other matches of {name}; "
-                "it can be read when the last of them is over",
-                deal_set=name,
-            )
+            why = f"{match.name} shares its deals with other matches of {name}; it can be read when the last of them is over"
+            raise Refusal("SET_RUNNING", why, deal_set=name)
 
     async def get_set(self, name: str) -> pb.GetDealSetResponse:
         """Return the present state of the set. Raises `Refusal` NOT_FOUND if there is none."""
@@ -72,21 +70,15 @@ def _check_place(wanted: match_pb2.DealSet) -> None:
     if not 1 <= wanted.size <= LARGEST_SET:
         raise bad_argument("deal_set.size", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}")
     if not 1 <= wanted.number <= wanted.size:
-        raise bad_argument(
-            "deal_set.number", f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}"
-        )
+        why = f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}"
+        raise bad_argument("deal_set.number", why)
 
 
 def _deals_kind(setup: Setup) -> str:
     """Return the properties that all matches of a set must share, because the deals depend on them."""
-    return canonical_json(
-        {
-            "game": setup.game,
-            "rules_version": setup.rules_version,
-            "options": dict(setup.options.items()),
-            "seats": len(setup.bots),
-        }
-    ).decode()
+    kind: dict[str, Json] = {"game": setup.game, "rules_version": setup.rules_version}
+    kind |= {"options": dict(setup.options.items()), "seats": len(setup.bots)}
+    return canonical_json(kind).decode()
 
 
 def _refusal_to_join(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
@@ -100,11 +92,8 @@ def _refusal_to_join(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
     if why.reason == "TAKEN":
         message = f"match {wanted.number} of {name} is already {why.instead}"
         return Refusal("ALREADY_EXISTS", message, match=why.instead)
-    return Refusal(
-        "SET_OVER",
-        f"{name} is over or closed: use another set, because its deals may be public",
-        deal_set=name,
-    )
+    message = f"{name} is over or closed: use another set, because its deals may be public"
+    return Refusal("SET_OVER", message, deal_set=name)
 
 
 # Withholds results of matches whose deals others may yet play: they show what a seat can make of its cards.
@@ -126,6 +115,9 @@ class FinishedMatch:
     """0 if it is not known."""
 
 
+Result = TypeVar("Result", FinishedMatch, league_pb2.LeagueResult)
+
+
 @dataclass(frozen=True, slots=True)
 class WithheldResults:
     """Decides which callers may see which results while deal sets run."""
@@ -145,9 +137,7 @@ class WithheldResults:
 
     async def withhold_logged(self, caller: Caller, results: Sequence[league_pb2.LeagueResult]) -> int:
         """Remove points, ranks, endings and chain that the caller may not see yet, and return from how many results."""
-        hidden = [each for each in results if each.deal_set and not _is_exempt(caller, each.bots)]
-        running = await self.store.sets.running_among(each.deal_set for each in hidden)
-        withheld = [each for each in hidden if each.deal_set in running]
+        withheld = await self._find_withheld(caller, results)
         for each in withheld:
             for field in ("points", "ranks", "endings", "chain"):
                 each.ClearField(field)
@@ -156,10 +146,13 @@ class WithheldResults:
 
     async def withhold_played(self, caller: Caller, played: Sequence[FinishedMatch]) -> list[FinishedMatch]:
         """Return the matches of which the caller may see the result."""
-        hidden = [each for each in played if each.deal_set and not _is_exempt(caller, each.bots)]
-        running = await self.store.sets.running_among(each.deal_set for each in hidden)
-        withheld = {each.match for each in hidden if each.deal_set in running}
+        withheld = {each.match for each in await self._find_withheld(caller, played)}
         return [each for each in played if each.match not in withheld]
+
+    async def _find_withheld(self, caller: Caller, results: Sequence[Result]) -> list[Result]:
+        hidden = [each for each in results if each.deal_set and not _is_exempt(caller, each.bots)]
+        running = await self.store.sets.running_among(each.deal_set for each in hidden)
+        return [each for each in hidden if each.deal_set in running]
 
     async def running_sets(self, results: Iterable[LoggedResult]) -> frozenset[str]:
         """Return the deal sets of these results that are not over: what follows from such results is withheld too."""

@@ -140,19 +140,13 @@ class GuestSeats:
                 free.append(place)
             of_network += held.endswith(f" {ticket.network}")
         if free and of_network >= self._most_of_network:
-            raise Refusal(
-                "QUOTA_EXCEEDED",
-                f"your address has {of_network} of the {self._most} places for guests; end a match first",
-                retry_after="60",
-            )
+            why = f"your address has {of_network} of the {self._most} places for guests; end a match first"
+            raise Refusal("QUOTA_EXCEEDED", why, retry_after="60")
         for place in free:
             if await self._store.leases.take_lease(place, holder, _PLACE_MS):
                 return
-        raise Refusal(
-            "SERVER_FULL",
-            f"all {self._most} places for guests are taken; come back in a minute",
-            retry_after="60",
-        )
+        why = f"all {self._most} places for guests are taken; come back in a minute"
+        raise Refusal("SERVER_FULL", why, retry_after="60")
 
     async def _find_holder(self, place: str) -> str:
         """Return who has the place; empty if it is free. Frees it if its match is over, or if its guest has gone again."""
@@ -199,9 +193,8 @@ def _check_rate(rate: TokenBuckets, network: str) -> None:
     wait_s = rate.measure_wait(network, 1)
     if wait_s > 0:
         retry = str(int(wait_s) + 1)
-        raise Refusal(
-            "RATE_EXCEEDED", "your address has begun many matches; wait a moment", retry_after=retry
-        )
+        why = "your address has begun many matches; wait a moment"
+        raise Refusal("RATE_EXCEEDED", why, retry_after=retry)
     rate.take_units(network, 1)
 
 

@@ -177,19 +177,8 @@ def _fetch_now(url: str) -> Any:
     return json.loads(body)
 
 
-ID_TOKEN_ALGORITHMS: Final = (
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "Ed25519",
-    "EdDSA",
-)
+_HASHED: Final = tuple(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512))
+ID_TOKEN_ALGORITHMS: Final = (*_HASHED, "Ed25519", "EdDSA")
 """Signatures with a key of which only the issuer has the secret part: never `none`, and never a shared secret (HS256)."""
 LONGEST_ID_TOKEN: Final = 8_192
 LONGEST_SUBJECT: Final = 255
@@ -278,9 +267,8 @@ class IdTokens:
         audiences = named if isinstance(named, list) else [named]
         party = claims.get("azp", self._audience if len(audiences) == 1 else None)
         if self._audience not in audiences or party != self._audience:
-            raise _refuse_id_token(
-                "its audience is another program; ask the operator which one this server expects"
-            )
+            why = "its audience is another program; ask the operator which one this server expects"
+            raise _refuse_id_token(why)
 
 
 def _read_header(token: str) -> tuple[str, str | None]:
@@ -293,9 +281,8 @@ def _read_header(token: str) -> tuple[str, str | None]:
         raise _refuse_id_token("it is no signed JSON Web Token") from None
     algorithm, key_id = header.get("alg"), header.get("kid")
     if algorithm not in ID_TOKEN_ALGORITHMS:
-        raise _refuse_id_token(
-            f"its algorithm is {str(algorithm)[:20]!r}; a signature such as RS256 or ES256 is needed"
-        )
+        why = f"its algorithm is {str(algorithm)[:20]!r}; a signature such as RS256 or ES256 is needed"
+        raise _refuse_id_token(why)
     if key_id is not None and not isinstance(key_id, str):
         raise _refuse_id_token("the id of its key is no text")
     return algorithm, key_id

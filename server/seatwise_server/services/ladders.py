@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from cachetools import LRUCache
 
@@ -16,7 +16,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_table import LadderRow, decode_point, decode_table
 from seatwise_server.refusal import Refusal, bad_argument
-from seatwise_server.resources import optional_timestamp, timestamp
+from seatwise_server.resources import optional_timestamp, result_fields, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found, check_bot_name
 from seatwise_server.services.matches import (
@@ -66,29 +66,19 @@ class LadderTables:
         table = self._shown.get(ladder, ShownLadder())
         if newer := await self._store.ladders.read_table(ladder, unless=table.number):
             lines = enumerate(decode_table(newer.table), start=1)
-            table = ShownLadder(
-                newer.number,
-                newer.results,
-                [_standing_message(place, line) for place, line in lines],
-                newer.publish_ms,
-            )
+            standings = [_standing_message(place, line) for place, line in lines]
+            table = ShownLadder(newer.number, newer.results, standings, newer.publish_ms)
         self._shown[ladder] = table
         return table
 
 
+_SHOWN_AS_THEY_ARE = ("bot", "matches", "mu", "sigma", "strength", "low", "high", "provisional")
+
+
 def _standing_message(place: int, line: LadderRow) -> ladder_pb2.Standing:
+    fields: dict[str, Any] = {name: getattr(line, name) for name in _SHOWN_AS_THEY_ARE}
     return ladder_pb2.Standing(
-        bot=line.bot,
-        place=place,
-        matches=line.matches,
-        mu=line.mu,
-        sigma=line.sigma,
-        strength=line.strength,
-        low=line.low,
-        high=line.high,
-        provisional=line.provisional,
-        not_distinguishable_from=line.peers,
-        off_reason=line.off,
+        **fields, place=place, not_distinguishable_from=line.peers, off_reason=line.off
     )
 
 
@@ -162,9 +152,8 @@ class LadderService:
         """See ladder_service.proto. A page token is the time of the last point shown, in milliseconds."""
         await self._get_meta(request.ladder)
         if len(request.bots) > MOST_HISTORY_BOTS:
-            raise bad_argument(
-                "bots", f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken"
-            )
+            why = f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken"
+            raise bad_argument("bots", why)
         for bot in request.bots:
             check_bot_name("bots", bot)
         size = page_size(request.page_size)
@@ -186,15 +175,14 @@ class LadderService:
         size = page_size(request.page_size)
         found = await self._read_results(request, size + 1, meta.final_results)
         return pb.ListLadderResultsResponse(
-            results=map(_result_message, found[:size]),
+            results=[ladder_pb2.LadderResult(**result_fields(each)) for each in found[:size]],
             next_page_token=str(found[size - 1].seq) if len(found) > size else "",
         )
 
     async def reinstate_bot(self, caller: Caller, request: pb.ReinstateBotRequest) -> pb.ReinstateBotResponse:
         if not caller.is_operator and (not caller.bot or caller.bot != request.bot):
-            raise Refusal(
-                "NOT_ALLOWED", "only the bot itself, or a token with the scope operate, may reinstate a bot"
-            )
+            why = "only the bot itself, or a token with the scope operate, may reinstate a bot"
+            raise Refusal("NOT_ALLOWED", why)
         await self._get_meta(request.ladder)
         if await self._store.bots.get_bot(request.bot) is None:
             raise bot_not_found(request.bot)
@@ -272,19 +260,6 @@ def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
             owners_together=wanted.owners_together,
             follows=wanted.follows,
         )
-
-
-def _result_message(result: LoggedResult) -> ladder_pb2.LadderResult:
-    return ladder_pb2.LadderResult(
-        place=result.seq,
-        match=result.match,
-        bots=result.bots,
-        points=result.points,
-        ranks=result.ranks,
-        endings=result.endings,
-        chain=bytes.fromhex(result.chain),
-        log_time=optional_timestamp(result.log_ms or None),
-    )
 
 
 def _point_message(at_ms: int, point: bytes, bots: Collection[str]) -> pb.StandingsPoint:

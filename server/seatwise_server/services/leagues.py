@@ -19,7 +19,7 @@ from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import Row, rows_of
 from seatwise_server.refusal import bad_argument
-from seatwise_server.resources import optional_timestamp, timestamp
+from seatwise_server.resources import optional_timestamp, result_fields, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.deal_sets import WithheldResults
 from seatwise_server.services.request_fields import (
@@ -116,17 +116,8 @@ def _table_rows(
 
 
 def _standing_message(row: Row) -> league_pb2.LeagueStanding:
-    return league_pb2.LeagueStanding(
-        place=row["rank"],
-        bot=row["player"],
-        matches=row["matches"],
-        points=row["points"],
-        score=row["score"],
-        wins=row["wins"],
-        forfeits=row["forfeits"],
-        resigned=row["resigned"],
-        byes=row["byes"],
-    )
+    fields = {key: row[key] for key in ("matches", "points", "score", "wins", "forfeits", "resigned", "byes")}
+    return league_pb2.LeagueStanding(place=row["rank"], bot=row["player"], **fields)
 
 
 _NAMES = ResourceName("leagues", "league", "league")
@@ -179,7 +170,7 @@ class LeagueService:
         after = parse_position(request.page_token)
         found = await self._store.results.read_results(request.league, after, size + 1)
         token = str(found[size - 1].seq) if len(found) > size else ""
-        results = list(map(_result_message, found[:size]))
+        results = [league_pb2.LeagueResult(**result_fields(it), deal_set=it.deal) for it in found[:size]]
         withheld = await self._withheld.withhold_logged(caller, results)
         return pb.ListLeagueResultsResponse(results=results, next_page_token=token, withheld=withheld)
 
@@ -219,17 +210,3 @@ def _explain_error(error: Exception) -> str:
         case ValueError():
             return str(error)[:200]
     return "a part of it has the wrong type"
-
-
-def _result_message(result: LoggedResult) -> league_pb2.LeagueResult:
-    return league_pb2.LeagueResult(
-        place=result.seq,
-        match=result.match,
-        bots=result.bots,
-        points=result.points,
-        ranks=result.ranks,
-        endings=result.endings,
-        chain=bytes.fromhex(result.chain),
-        deal_set=result.deal,
-        log_time=optional_timestamp(result.log_ms or None),
-    )

@@ -7,10 +7,11 @@ import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from seatwise.v1 import play_service_pb2
-from seatwise.v1.admin_service_pb2 import MatchFault
+from seatwise.v1.admin_service_pb2 import CheckMatchesResponse, MatchFault
 from seatwise_referee.ending import MatchState
 from seatwise_referee.journal import Finished, canonical_json, decode_entry
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
@@ -86,8 +87,8 @@ SETTLE_S = 1.0
 LIST, SETS, KEPT, LOG = "list", "sets", "kept", "log"
 """The stages of an audit, in this order: the list of matches, the notes of their sets, the kept records, and the result logs."""
 
-Mend = Callable[[], Awaitable[bool]]
-"""Repairs a fault, and returns whether it is repaired now."""
+Mend = Callable[[], Awaitable[object]]
+"""Repairs a fault. Returns False if that was not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +101,6 @@ class FoundFault:
     mend: Mend | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPage:
-    """The outcome of one page of the audit."""
-
-    faults: tuple[MatchFault, ...]
-    checked: int
-    next_page_token: str
-
-
 class MatchAudit:
     """The audit, page by page. It may run while matches are played."""
 
@@ -117,7 +109,7 @@ class MatchAudit:
         self._traces = MatchTraceReader(store.client, store.matches)
         self._restorer = LostMatchRestorer(store, self._traces)
 
-    async def check_page(self, page_token: str, *, mends: bool) -> AuditPage:
+    async def check_page(self, page_token: str, *, mends: bool) -> CheckMatchesResponse:
         """Compare the next entries, and repairs what it can if `mends`. Raises `Refusal` for a bad page token."""
         stage, _, rest = page_token.partition(" ") if page_token else (LIST, "", "")
         if stage == LIST:
@@ -130,8 +122,8 @@ class MatchAudit:
             matches, checked, following = await self._next_of_log(*_parse_log_position(rest))
         else:
             raise bad_page_token()
-        faults = await self._find_settled_faults(matches)
-        return AuditPage(tuple([await _report_fault(each, mends) for each in faults]), checked, following)
+        faults = [await _report_fault(each, mends) for each in await self._find_settled_faults(matches)]
+        return CheckMatchesResponse(faults=faults, checked=checked, next_page_token=following)
 
     # The entries of each stage
 
@@ -156,9 +148,9 @@ class MatchAudit:
 
     async def _next_of_log(self, competition: str, after: int) -> tuple[list[str], int, str]:
         """Return the matches with results in the log that are in no list; the others were compared before."""
-        results = (
-            await self._store.results.read_results(competition, after, PAGE_ENTRIES) if competition else []
-        )
+        results: list[LoggedResult] = []
+        if competition:
+            results = await self._store.results.read_results(competition, after, PAGE_ENTRIES)
         if results:
             following = f"{LOG} {results[-1].seq} {competition}"
         else:
@@ -199,11 +191,8 @@ class MatchAudit:
         faults = [] if _is_listed(it) else [_unlisted_fault(it, self._traces)]
         setup = Setup.from_json(json.loads(it.meta.fields["setup"]))
         if it.meta.state in (MatchState.FINISHED, MatchState.VOIDED):
-            return [
-                *faults,
-                *await self._examine_over(it, setup),
-                *await self._examine_set(it, setup, awaited),
-            ]
+            faults += await self._examine_over(it, setup)
+            return faults + await self._examine_set(it, setup, awaited)
         return await self._examine_open(it, faults)
 
     async def _examine_absent(self, it: MatchTraces) -> list[FoundFault]:
@@ -213,22 +202,16 @@ class MatchAudit:
             kept = "its record is still kept" if it.has_record else "its record is gone too"
             text = f"it was played, but its entry is missing, and {kept}{where}"
             competition = place[0] if place else ""
-            mend = (lambda: self._restorer.restore(it, competition)) if it.has_record else None
+            mend = partial(self._restorer.restore, it, competition) if it.has_record else None
             return [FoundFault(it.match, MatchFault.KIND_LOST, text, mend)]
+        unlist = partial(self._traces.unlist, it.match)
         if it.listed_us is None and it.facets is not None:
             text = "it is in sets of matches, but there is no such match"
-            return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, self._make_unlister(it.match))]
+            return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, unlist)]
         if it.listed_us is None or it.kept_until_ms is not None:
             return []  # it is forgotten, or is about to leave the list together with forgotten ones
         text = "it is listed, but there is no such match"
-        return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, self._make_unlister(it.match))]
-
-    def _make_unlister(self, match: str) -> Mend:
-        async def unlist() -> bool:
-            await self._traces.unlist(match)
-            return True
-
-        return unlist
+        return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, unlist)]
 
     async def _examine_over(self, it: MatchTraces, setup: Setup) -> list[FoundFault]:
         assert it.meta
@@ -254,19 +237,13 @@ class MatchAudit:
         result = logged_result_of(setup, end)
         if found is None:
             text = f"it is finished, but its result is not in the log of {name}"
-            return [FoundFault(it.match, MatchFault.KIND_UNLOGGED, text, self._make_appender(name, result))]
+            append = partial(self._store.results.append_result, name, result)
+            return [FoundFault(it.match, MatchFault.KIND_UNLOGGED, text, append)]
         logged = await self._store.results.read_results(name, found[1] - 1, 1)
         if list(map(_comparison_key, logged)) != [_comparison_key(result)]:
             text = f"its result and number {found[1]} of {name} are not the same"
             return [FoundFault(it.match, MatchFault.KIND_CONTRADICTED, text)]
         return []
-
-    def _make_appender(self, competition: str, result: LoggedResult) -> Mend:
-        async def append() -> bool:
-            await self._store.results.append_result(competition, result)
-            return True
-
-        return append
 
     async def _examine_open(self, it: MatchTraces, faults: list[FoundFault]) -> list[FoundFault]:
         """Report a match that is not over and that no process will advance. The process that seats a match also lists it."""
@@ -277,10 +254,8 @@ class MatchAudit:
         if it.fence is None and await self._store.queues.is_under_way(queue, it.match):
             return []
         text = "it is not over, but no process seats it or plays it"
-        return [
-            *faults,
-            FoundFault(it.match, MatchFault.KIND_STUCK, text, lambda: self._unstick_match(it, queue)),
-        ]
+        unstick = partial(self._unstick_match, it, queue)
+        return [*faults, FoundFault(it.match, MatchFault.KIND_STUCK, text, unstick)]
 
     async def _unstick_match(self, it: MatchTraces, queue: str) -> bool:
         """Let a match go on, by what happened to it before.
@@ -331,27 +306,19 @@ def _is_listed(it: MatchTraces) -> bool:
     """Return whether the match is in the list and in its sets, and a match that is over is in no others."""
     assert it.meta
     wanted = frozenset(it.meta.facets.split()) | sets_of_state(it.meta.state)
-    is_complete = it.facets == it.meta.facets and wanted <= it.sets
-    return (
-        it.listed_us == it.meta.create_us and is_complete and (it.sets == wanted or it.meta.state not in OVER)
-    )
+    has_all = it.sets == wanted if it.meta.state in OVER else wanted <= it.sets
+    return it.listed_us == it.meta.create_us and it.facets == it.meta.facets and has_all
 
 
 def _unlisted_fault(it: MatchTraces, traces: MatchTraceReader) -> FoundFault:
     assert it.meta
-    meta = it.meta
-
-    async def relist() -> bool:
-        await traces.relist(meta)
-        return True
-
     if it.listed_us is None:
         where = "is not listed"
-    elif it.listed_us != meta.create_us:
+    elif it.listed_us != it.meta.create_us:
         where = "is listed at the wrong time"
     else:
         where = "is not in the right sets of matches, by which lists are filtered"
-    return FoundFault(it.match, MatchFault.KIND_UNLISTED, f"it {where}", relist)
+    return FoundFault(it.match, MatchFault.KIND_UNLISTED, f"it {where}", partial(traces.relist, it.meta))
 
 
 def _incomplete_fault(match: str, text: str) -> FoundFault:
@@ -364,7 +331,7 @@ def _comparison_key(result: LoggedResult) -> tuple[object, ...]:
 
 
 async def _report_fault(fault: FoundFault, mends: bool) -> MatchFault:
-    is_mended = mends and fault.mend is not None and await fault.mend()
+    is_mended = mends and fault.mend is not None and await fault.mend() is not False
     return MatchFault(match=fault.match, kind=fault.kind, text=fault.text, mended=is_mended)
 
 

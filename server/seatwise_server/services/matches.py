@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import fields
 
@@ -72,17 +72,12 @@ def parse_options(game: str, given: Mapping[str, str]) -> Options:
 
     Options arrive as text: if the game's default is a number, the text is converted to one.
     """
-    defaults = GAMES[game].complete_options({})
-    return GAMES[game].complete_options(
-        {
-            name: int(text) if isinstance(defaults.get(name), int) and _is_number(text) else text
-            for name, text in given.items()
-        }
-    )
-
-
-def _is_number(text: str) -> bool:
-    return len(text) < 10 and text.removeprefix("-").isdecimal() and text.isascii()
+    defaults, options = GAMES[game].complete_options({}), dict[str, int | str](given)
+    for name, text in given.items():
+        is_number = len(text) < 10 and text.removeprefix("-").isdecimal() and text.isascii()
+        if is_number and isinstance(defaults.get(name), int):
+            options[name] = int(text)
+    return GAMES[game].complete_options(options)
 
 
 def parse_time_control(game: str, asked: time_control_pb2.TimeControl) -> TimeControl:
@@ -100,9 +95,8 @@ def complete_time_control(
     """
     unknown = sorted(set(asked.free_ms) - set(paces))
     if unknown:
-        raise BadTimeControl(
-            f"free_ms names {unknown[0][:20]!r}, which is no pace of this game; its paces are {', '.join(paces)}"
-        )
+        why = f"free_ms names {unknown[0][:20]!r}, which is no pace of this game; its paces are {', '.join(paces)}"
+        raise BadTimeControl(why)
     base = default or TimeControl()
     numbers = {name: getattr(asked if asked.HasField(name) else base, name) for name in _TIME_FIELDS}
     free_ms = {
@@ -194,11 +188,8 @@ class MatchService:
 
     async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
         if await self._store.queues.count_waiting(CREATED) >= MOST_WAITING:
-            raise Refusal(
-                "SERVER_FULL",
-                f"{MOST_WAITING} matches wait for their bots already; try again later",
-                retry_after="10",
-            )
+            why = f"{MOST_WAITING} matches wait for their bots already; try again later"
+            raise Refusal("SERVER_FULL", why, retry_after="10")
         setup = await self._new_setup(request)
         if request.HasField("deal_set") and await self._store.matches.get_meta(setup.match) is None:
             setup = await self._sets.join_set(setup, request.deal_set)
@@ -229,9 +220,8 @@ class MatchService:
     async def get_record(self, caller: Caller, request: pb.GetRecordRequest) -> pb.GetRecordResponse:
         match = await self._get_message(request.name)
         if match.state == match_pb2.Match.STATE_VOIDED:
-            raise Refusal(
-                "MATCH_VOIDED", f"{request.name} was voided ({match.void_reason}); it has no record"
-            )
+            why = f"{request.name} was voided ({match.void_reason}); it has no record"
+            raise Refusal("MATCH_VOIDED", why)
         await self._sets.check_is_over(match)
         record = await self._store.matches.get_record(request.name)
         if not record:
@@ -242,9 +232,8 @@ class MatchService:
         match = await self._get_message(request.name)
         if not match.HasField("end_time"):
             absent = [match.bots[seat] for seat in request.absent_seats if 0 <= seat < len(match.bots)]
-            await self._seating.abort_match(
-                request.name, f"{ABSENT_BOTS}{' '.join(absent)}" if absent else ""
-            )
+            why = f"{ABSENT_BOTS}{' '.join(absent)}" if absent else ""
+            await self._seating.abort_match(request.name, why)
         return pb.AbortMatchResponse(match=match)
 
     async def get_deal_set(self, caller: Caller, request: pb.GetDealSetRequest) -> pb.GetDealSetResponse:
@@ -259,17 +248,9 @@ class MatchService:
         self, caller: Caller, request: pb.WatchMatchRequest
     ) -> AsyncIterator[pb.WatchMatchResponse]:
         await self._sets.check_is_over(await self._get_message(request.name))
-        following = aclosing(self._follow_match(request))
-        async with self._owner_watches.count_watch(caller), following as responses:
-            async for response in responses:
-                yield response
-
-    async def _follow_match(
-        self, request: pb.WatchMatchRequest
-    ) -> AsyncGenerator[pb.WatchMatchResponse, None]:
-        with self._spectators.reserve_place():
-            following = self._watch.follow_match(request.name, has_all=request.all_positions)
-            async with aclosing(following) as responses:
+        following = self._watch.follow_match(request.name, has_all=request.all_positions)
+        async with self._owner_watches.count_watch(caller), aclosing(following) as responses:
+            with self._spectators.reserve_place():
                 async for response in responses:
                     yield response
 
@@ -279,11 +260,8 @@ class MatchService:
     async def _get_meta(self, name: str) -> MatchMeta:
         meta = await self._store.matches.get_meta(name) if name.startswith("matches/") else None
         if meta is None or "setup" not in meta.fields:
-            raise Refusal(
-                "NOT_FOUND",
-                f"there is no match {name[:80]!r}, or it is no longer kept",
-                name=name[:80],
-            )
+            why = f"there is no match {name[:80]!r}, or it is no longer kept"
+            raise Refusal("NOT_FOUND", why, name=name[:80])
         return meta
 
     async def _new_setup(self, request: pb.CreateMatchRequest) -> Setup:
@@ -312,9 +290,8 @@ class MatchService:
             return ""
         meta = await self._store.leagues.find(request.league[:80])
         if meta is None:
-            raise Refusal(
-                "NOT_FOUND", f"there is no league {request.league[:80]!r}", league=request.league[:80]
-            )
+            why = f"there is no league {request.league[:80]!r}"
+            raise Refusal("NOT_FOUND", why, league=request.league[:80])
         if strange := sorted(set(request.bots) - set(league_of(meta).players)):
             raise bad_argument("bots", f"{strange[0][:80]} does not take part in {request.league}")
         return meta.name

@@ -46,9 +46,11 @@ REGISTRATION_MODES: Final = (CLOSED, INVITE)
 """Closed: only the operator registers bots. Invite: the holder of an invite may become an owner, and owners register bots."""
 MOST_OWNED_BOTS: Final = 1000
 MOST_INVITE_USES: Final = 1000
-MOST_OWNER_REQUESTS: Final = 10_000
-MOST_OWNER_MATCHES: Final = 100_000
-MOST_OWNER_WATCHES: Final = 1000
+MOST_QUOTAS: Final = {
+    "most_bots": MOST_OWNED_BOTS, "most_matches": MOST_MATCHES, "most_requests": 10_000, "most_watches": 1000,
+    "most_matches_at_once": 100_000, "most_matches_a_day": 100_000,
+}  # fmt: skip
+"""The largest quotas that an owner may be given, by the fields of the request."""
 DEFAULT_OWNED_BOTS: Final = 3
 DEFAULT_MATCHES: Final = 8
 DEFAULT_INVITE_S: Final = 7 * 86_400
@@ -151,17 +153,9 @@ class OwnerService:
     async def set_owner_quotas(
         self, caller: Caller, request: pb.SetOwnerQuotasRequest
     ) -> pb.SetOwnerQuotasResponse:
-        most = {
-            "most_bots": MOST_OWNED_BOTS,
-            "most_matches": MOST_MATCHES,
-            "most_requests": MOST_OWNER_REQUESTS,
-            "most_matches_at_once": MOST_OWNER_MATCHES,
-            "most_matches_a_day": MOST_OWNER_MATCHES,
-            "most_watches": MOST_OWNER_WATCHES,
-        }
         quotas = {
             field: _check_number(field, getattr(request, field), 0, limit)
-            for field, limit in most.items()
+            for field, limit in MOST_QUOTAS.items()
             if request.HasField(field)
         }
         try:
@@ -188,17 +182,16 @@ def owner_not_found(name: str) -> Refusal:
 
 def registration_closed() -> Refusal:
     """Return the refusal where the operator has not turned registration by owners on."""
-    return Refusal(
-        "NOT_ALLOWED", "only the operator registers bots here; it has not turned --registration invite on"
-    )
+    why = "only the operator registers bots here; it has not turned --registration invite on"
+    return Refusal("NOT_ALLOWED", why)
 
 
 def _check_owner_id(owner_id: str) -> str:
     if not _OWNER_ID.fullmatch(owner_id):
-        raise bad_argument(
-            "owner_id",
-            f"owner_id is {owner_id[:80]!r}; it must be 1 to 40 of a-z, 0-9 and -, and begin with a letter",
+        message = (
+            f"owner_id is {owner_id[:80]!r}; it must be 1 to 40 of a-z, 0-9 and -, and begin with a letter"
         )
+        raise bad_argument("owner_id", message)
     if owner_id.startswith(ISSUER_OWNER_PREFIX):
         why = f"owner_id begins with {ISSUER_OWNER_PREFIX}, as only those of owners with an ID token do; choose another"
         raise bad_argument("owner_id", why)
@@ -275,11 +268,8 @@ class OwnerRequests:
         else:
             return
         if wait_s:
-            raise Refusal(
-                "QUOTA_EXCEEDED",
-                "you have made as many changes in the last minute as your quota allows; wait, and try again",
-                retry_after=str(math.ceil(wait_s)),
-            )
+            why = "you have made as many changes in the last minute as your quota allows; wait, and try again"
+            raise Refusal("QUOTA_EXCEEDED", why, retry_after=str(math.ceil(wait_s)))
 
     def _count_here(self, name: str) -> float:
         if self._buckets is None:

@@ -98,11 +98,10 @@ def _new_buckets(rate: float, now: Callable[[], float]) -> TokenBuckets | None:
 def _check_wait(wait_s: float, patience_s: float) -> float:
     if wait_s <= patience_s:
         return wait_s
-    raise Refusal(
-        "RATE_EXCEEDED",
-        "you read more than this server allows, or too many others do; ask less often, and for shorter lists",
-        retry_after=str(math.ceil(wait_s)),
+    why = (
+        "you read more than this server allows, or too many others do; ask less often, and for shorter lists"
     )
+    raise Refusal("RATE_EXCEEDED", why, retry_after=str(math.ceil(wait_s)))
 
 
 def is_read(method: str) -> bool:

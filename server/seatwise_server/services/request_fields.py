@@ -34,10 +34,8 @@ class ResourceName:
     def check_name(self, name: str, field: str) -> None:
         """Raise `Refusal` INVALID_ARGUMENT, naming the request's field, unless the name has the form."""
         if not self.is_valid(name):
-            raise bad_argument(
-                field,
-                f"{field} is {name[:80]!r}; it must be {self._prefix} followed by 1 to 63 of a-z, 0-9 and -",
-            )
+            why = f"{field} is {name[:80]!r}; it must be {self._prefix} followed by 1 to 63 of a-z, 0-9 and -"
+            raise bad_argument(field, why)
 
     async def find_resource(self, name: str, read: Callable[[str], Awaitable[Found | None]]) -> Found:
         """Return what `read` finds under the name.
@@ -57,10 +55,8 @@ class ResourceName:
         `create` returns the settings that are stored now. Raises `Refusal` ALREADY_EXISTS if these are others.
         """
         if await create(name, settings) != settings:
-            raise Refusal(
-                "ALREADY_EXISTS",
-                f"there is a {self._label} {name} with other settings; choose another name",
-            )
+            why = f"there is a {self._label} {name} with other settings; choose another name"
+            raise Refusal("ALREADY_EXISTS", why)
 
     def not_found(self, name: str) -> Refusal:
         """Return the refusal for a resource that does not exist."""
@@ -128,10 +124,8 @@ def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
         raise bad_argument(field, f"{field} has {len(text)} characters; {wanted} are allowed")
     place = next((place for place, letter in enumerate(text, 1) if not letter.isprintable()), 0)
     if place:
-        raise bad_argument(
-            field,
-            f"character {place} of {field} is {text[place - 1]!a}; only printable characters are allowed",
-        )
+        why = f"character {place} of {field} is {text[place - 1]!a}; only printable characters are allowed"
+        raise bad_argument(field, why)
 
 
 def read_owner(field: str, text: str, longest: int, *, least: int = 0) -> str:
