@@ -335,9 +335,8 @@ class _Server:
             port = self._stack.enter_context(serving_metrics(page, config.metrics_host, config.metrics_port))
         except OSError as error:
             where = f"{config.metrics_host}:{config.metrics_port}"
-            raise PortBusy(
-                f"cannot serve metrics on {where}: {error}; choose another --metrics-port"
-            ) from None
+            why = f"cannot serve metrics on {where}: {error}; choose another --metrics-port"
+            raise PortBusy(why) from None
         self._spawn_all({"depths": depths.watch_depths()})
         log.info("metrics_served", address=f"{config.metrics_host}:{port}", path="/metrics")
 
@@ -402,9 +401,8 @@ class _Server:
                 )
                 return f"{host}:{self._websockets.bind(host, 0)}"
             where = f"{host}:{config.ws_port}"
-            raise PortBusy(
-                f"cannot take WebSockets on {where}: {error.strerror}; choose another with --ws-port, or --no-ws for none"
-            ) from None
+            why = f"cannot take WebSockets on {where}: {error.strerror}; choose another with --ws-port, or --no-ws for none"
+            raise PortBusy(why) from None
 
     def _spawn_all(self, tasks: Tasks) -> None:
         """Start tasks that the server cannot do without: it stops when one of them fails."""
@@ -520,9 +518,8 @@ def _take_http_port(config: Config) -> HttpPort | None:
     except OSError as error:
         where = f"{http.host}:{http.port}"
         another = "an address of this machine" if error.errno == EADDRNOTAVAIL else "another --http-port"
-        raise PortBusy(
-            f"cannot serve HTTP on {where}: {error.strerror}; choose {another}, or --no-http"
-        ) from None
+        why = f"cannot serve HTTP on {where}: {error.strerror}; choose {another}, or --no-http"
+        raise PortBusy(why) from None
 
 
 def _with_lobby(common: Common) -> HttpSettings | None:

@@ -62,11 +62,8 @@ class ConnectionRoom:
             is_short = await self._lacks_room()
             if is_short and not self.is_short:
                 began_s = looked_s
-                log.warning(
-                    "connections_used_up",
-                    port=self._port,
-                    hint="raise the limit of open files, or limit each address in the front door",
-                )
+                hint = "raise the limit of open files, or limit each address in the front door"
+                log.warning("connections_used_up", port=self._port, hint=hint)
             elif self.is_short and not is_short:
                 after_s = round(loop.time() - began_s, 1)
                 log.warning("connections_free_again", port=self._port, after_s=after_s)

@@ -201,9 +201,8 @@ class EmbeddedRedis:
         deadline = time.monotonic() + START_WITHIN_S
         while time.monotonic() < deadline:
             if self.pid is None:
-                raise RedisKeepsDying(
-                    f"The private Redis in {self.folder} did not start: {self._end_of_log()}"
-                )
+                why = f"The private Redis in {self.folder} did not start: {self._end_of_log()}"
+                raise RedisKeepsDying(why)
             if is_ready(self._socket):
                 return
             time.sleep(0.005)
@@ -301,24 +300,20 @@ def _client(socket: Path | None) -> redis.Redis:
 
 def is_ready(socket: Path | None) -> bool:
     """Return whether the server runs and has loaded its data."""
-    client = _client(socket)
     try:
-        return bool(client.ping())
+        with _client(socket) as client:
+            return bool(client.ping())
     except redis.RedisError:  # it is not there yet, or it loads its data
         return False
-    finally:
-        client.close()
 
 
 def shut_down(socket: Path | None) -> bool:
     """Ask the server to end, and return whether it answered. A process that is stopped does not answer."""
-    client = _client(socket)
     try:
-        client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything
+        with _client(socket) as client:
+            client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything
     except redis.RedisError:
         return False
-    finally:
-        client.close()
     return True
 
 
@@ -343,9 +338,8 @@ def end_process(pid: int, ask: Callable[[], object], is_alive: Callable[[], bool
             if not is_alive():
                 return
             time.sleep(0.02)
-    raise EmbeddedRedisError(
-        f"The Redis of an earlier server (process {pid}) does not end; kill it and start again."
-    )
+    why = f"The Redis of an earlier server (process {pid}) does not end; kill it and start again."
+    raise EmbeddedRedisError(why)
 
 
 def command_line(pid: int) -> str:

@@ -99,9 +99,8 @@ def _check_numbers(chosen: Sequence[HouseBot]) -> None:
     for game in {each.game for each in chosen}:
         count, needed = sum(each.game == game for each in chosen), KITS[game].game.table_sizes[-1] - 1
         if count < needed:
-            raise ValueError(
-                f"--house-bot: a match of {game} can lack {needed} bots; choose as many, not {count}"
-            )
+            why = f"--house-bot: a match of {game} can lack {needed} bots; choose as many, not {count}"
+            raise ValueError(why)
 
 
 def house_bots(names: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
@@ -134,11 +133,8 @@ async def run_house_bots(store: Store, link: HouseLink, process: str, names: Seq
         while True:
             holds = await _holds_lease(store, process)
             if holds and running is None:
-                running = asyncio.create_task(
-                    _keep_all_running(
-                        store, link, tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
-                    )
-                )
+                house = tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
+                running = asyncio.create_task(_keep_all_running(store, link, house))
             elif holds is False and running:
                 await _cancel_task(running)
                 running = None

@@ -69,9 +69,8 @@ class MemoryWatch:
         if is_above and self.measure() > self.limit:
             taken_mib, limit_mib = taken // 2**20, self.limit // 2**20
             log.warning("memory_limit_exceeded", taken_mib=taken_mib, limit_mib=limit_mib)
-            raise MemoryLimitPassed(
-                f"the process has taken {taken_mib} MiB of memory, and its limit is {limit_mib} MiB (--max-memory)"
-            )
+            why = f"the process has taken {taken_mib} MiB of memory, and its limit is {limit_mib} MiB (--max-memory)"
+            raise MemoryLimitPassed(why)
 
 
 def release_memory() -> None:

@@ -7,7 +7,7 @@ Each door decides in which form it sends a refusal; HTTP and WebSocket send JSON
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 REASONS: dict[str, str] = {
     "TOKEN_MISSING": "UNAUTHENTICATED",
@@ -77,11 +77,7 @@ class Refusal(Exception):  # it is not an error of the server
 
 def _printable(text: str) -> str:
     """Escape control characters: the text may quote another caller, and a terminal that shows it would obey them."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
-    )
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
 
 
 def _cut(text: str) -> str:
@@ -111,12 +107,7 @@ def write_error_body(refusal: Refusal, status: int) -> bytes:
         "metadata": dict(sorted(refusal.metadata.items())),
         "reason": refusal.reason,
     }
-    error: dict[str, Any] = {
-        "code": status,
-        "details": [info],
-        "message": refusal.message,
-        "status": refusal.code,
-    }
+    error = {"code": status, "details": [info], "message": refusal.message, "status": refusal.code}
     return json.dumps({"error": error}, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -32,11 +32,8 @@ def bot_name_for(name: str, version: str) -> str:
             "does not end with a dash"
         )
     if not _VERSION.fullmatch(version):
-        raise BadBotName(
-            "a bot's version is 1 to 20 lower-case letters, digits, dots and dashes; it starts and ends "
-            "with a letter or digit",
-            "version",
-        )
+        why = "a bot's version is 1 to 20 lower-case letters, digits, dots and dashes; it starts and ends with a letter or digit"
+        raise BadBotName(why, "version")
     return f"bots/{name}/versions/{version}"
 
 

@@ -31,7 +31,6 @@ MOST_GUESTS: Final = 200
 KEEP_RECORDS_S: Final = 30 * 24 * 3600
 DAY_S: Final = 24 * 3600
 CONFIG_VARIABLE: Final = "SEATWISE_CONFIG"
-SETTINGS_FILE: Final = "seatwise.toml"
 
 
 class SpectatorDelay(StrEnum):
@@ -318,13 +317,10 @@ class ServeOptions(ServerSettings):
         "redis-file", "", "file with the URL of --redis, for a URL with a password; - for standard input", str, "FILE",
     )  # fmt: skip
     keep_records: float = _option(
-        "keep-records",
-        KEEP_RECORDS_S / DAY_S,
-        "how long records are kept; a day in which no server runs, or the clock of Redis leaps, may not "
-        "count",
-        arguments.parse_span,
-        "DAYS",
-    )
+        "keep-records", KEEP_RECORDS_S / DAY_S,
+        "how long records are kept; a day in which no server runs, or the clock of Redis leaps, may not count",
+        arguments.parse_span, "DAYS",
+    )  # fmt: skip
     roles: tuple[str, ...] = _option(
         "role", (), "role of this process; may be repeated", choices=("all", *ROLES), default_text="all"
     )
@@ -434,9 +430,8 @@ def _find_setting(
         given: Any = [part.strip() for part in text.split(",")] if _is_list(declared) else text
         found = Setting(option, _parse_value(declared, option, given, option.variable), option.variable)
     elif option.name in told:
-        return Setting(
-            option, _parse_value(declared, option, told[option.name], f"{path}: {option.name}"), path
-        )
+        value = _parse_value(declared, option, told[option.name], f"{path}: {option.name}")
+        return Setting(option, value, path)
     else:
         default = declared.default_factory() if declared.default_factory is not MISSING else declared.default
         return Setting(option, default, "default")
@@ -448,23 +443,16 @@ def _find_setting(
     return found
 
 
+_SWITCH_WORDS: Final = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
 def _parse_value(declared: Field[Any], option: Option, given: Any, where: str) -> Any:
     """Return the value of an option that is given as text, or as a value of TOML."""
     if _is_switch(declared):
-        known = {
-            True: True,
-            False: False,
-            "1": True,
-            "true": True,
-            "yes": True,
-            "0": False,
-            "false": False,
-            "no": False,
-        }
-        value = known.get(given.lower() if isinstance(given, str) else given)
-        if value is None or isinstance(given, (int, float)) is not isinstance(given, bool):
+        word = str(given).lower() if isinstance(given, bool | str) else ""
+        if word not in _SWITCH_WORDS:
             raise UsageError(f"{where}: {given!r} is neither true nor false")
-        return value
+        return _SWITCH_WORDS[word]
     if _is_list(declared):
         if not isinstance(given, list):
             raise UsageError(f"{where}: {given!r} is no list, such as [{given!r}]")
@@ -505,9 +493,8 @@ def options_of(settings: Mapping[str, Setting]) -> ServeOptions:
     options = {name: setting.value for name, setting in settings.items()}
     if path := options["redis_file"]:
         if options["redis_url"]:
-            raise UsageError(
-                f"{settings['redis_url'].source} and {settings['redis_file'].source} both name a Redis"
-            )
+            why = f"{settings['redis_url'].source} and {settings['redis_file'].source} both name a Redis"
+            raise UsageError(why)
         options["redis_url"] = read_text_file(path).strip()
         if not options["redis_url"]:
             raise UsageError(f"{path}: it holds no URL of Redis")
@@ -526,11 +513,8 @@ def write_table() -> str:
     rows = ["| option | meaning |", "|---|---|", f"| `--config FILE` | {first} |"]
     for declared, option in _declared():
         default = describe_default(declared, option)
-        value = (
-            ""
-            if _is_switch(declared) or not (option.metavar or option.choices)
-            else " " + (option.metavar or "\\|".join(option.choices))
-        )
+        value = option.metavar or "\\|".join(option.choices)
+        value = f" {value}" if value and not _is_switch(declared) else ""
         told = option.help + (f"; default: {default}" if default else "")
         told += f" ([more]({option.page}))" if option.page else ""
         if option.variable != _variable_of(option.name):

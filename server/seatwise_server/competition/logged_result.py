@@ -79,9 +79,8 @@ def _check_result(result: LoggedResult) -> LoggedResult:
     seats = len(result.bots)
     for name in ("points", "ranks", "endings"):
         if len(getattr(result, name)) != seats:
-            raise ValueError(
-                f"{name}: one for each of the {seats} bots is needed, not {len(getattr(result, name))}"
-            )
+            why = f"{name}: one for each of the {seats} bots is needed, not {len(getattr(result, name))}"
+            raise ValueError(why)
     if len(result.par) not in (0, seats):
         raise ValueError(f"par: none, or one for each of the {seats} bots")
     if result.seq < 1 or any(not 1 <= rank <= seats for rank in result.ranks):
@@ -119,7 +118,6 @@ def _read_whole_number(line: Mapping[str, Any], name: str) -> int:
 def _read_list(line: Mapping[str, Any], name: str, *kinds: type) -> tuple[Any, ...]:
     values = _required_field(line, name)
     if not isinstance(values, list) or any(type(value) not in kinds for value in values):
-        raise ValueError(
-            f"{name}: a list of {' or '.join(kind.__name__ for kind in kinds)} is needed, not {values!r}"
-        )
+        why = f"{name}: a list of {' or '.join(kind.__name__ for kind in kinds)} is needed, not {values!r}"
+        raise ValueError(why)
     return tuple(values)

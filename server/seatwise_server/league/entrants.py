@@ -33,10 +33,8 @@ def read_entrants(
         tables = [table for table, name in zip(tables, names, strict=True) if name not in without]
     entrants = tuple(_read_entrant(table, game, folder) for table in tables)
     if len(entrants) < FEWEST_ENTRANTS:
-        raise top.make_error(
-            "entrants",
-            f"there {'is 1' if entrants else 'are 0'}; a league has 2 or more, each under [[entrants]]",
-        )
+        why = f"there {'is 1' if entrants else 'are 0'}; a league has 2 or more, each under [[entrants]]"
+        raise top.make_error("entrants", why)
     _check_names(tables, entrants)
     return entrants
 
@@ -65,13 +63,11 @@ def _read_registered(table: TableReader) -> Entrant:
     try:
         name, _ = parse_bot_name(player)
     except BadBotName:
-        raise table.make_error(
-            "registered", f'is {player!r}; name a registered bot as in "bots/anna/versions/3"'
-        ) from None
+        why = f'is {player!r}; name a registered bot as in "bots/anna/versions/3"'
+        raise table.make_error("registered", why) from None
     if table.has_key("bot"):
-        raise table.make_error(
-            "bot", "write either `bot`, which the runner starts, or `registered`, which others run"
-        )
+        why = "write either `bot`, which the runner starts, or `registered`, which others run"
+        raise table.make_error("bot", why)
     return Entrant(_read_person(table, "name", name), player)
 
 
@@ -106,10 +102,8 @@ def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> No
         for what in (entrant.name, entrant.player):
             first = seen.setdefault(what, place)
             if first != place:
-                raise table.make_error(
-                    "name",
-                    f'{what!r} is entrants[{first}] already; give each a name of its own, as in name = "{entrant.name}-2"',
-                )
+                why = f'{what!r} is entrants[{first}] already; give each a name of its own, as in name = "{entrant.name}-2"'
+                raise table.make_error("name", why)
 
 
 # Bots that the runner starts
@@ -122,9 +116,8 @@ def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
     file, colon, cls = bot.rpartition(":")
     if not colon or not file.endswith(".py"):
         samples = ", ".join(SAMPLES[game])
-        raise table.make_error(
-            "bot", f"is {bot!r}; the samples for {game} are {samples}; for your own bot write FILE.py:CLASS"
-        )
+        why = f"is {bot!r}; the samples for {game} are {samples}; for your own bot write FILE.py:CLASS"
+        raise table.make_error("bot", why)
     path = folder / file
     _check_class(table, path, _names_in(table, path), cls)
     return f"{path.resolve()}:{cls}"
@@ -135,9 +128,8 @@ def _names_in(table: TableReader, path: Path) -> set[str]:
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except OSError as error:
-        raise table.make_error(
-            "bot", f"cannot read {path}: {error.strerror}; paths start at the league file; {GO_ON}"
-        ) from None
+        why = f"cannot read {path}: {error.strerror}; paths start at the league file; {GO_ON}"
+        raise table.make_error("bot", why) from None
     except (SyntaxError, ValueError) as error:
         raise table.make_error("bot", f"{path} is not a Python program: {error}; {GO_ON}") from None
     return {name for node in tree.body for name in _bound_by(node)}

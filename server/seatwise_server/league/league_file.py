@@ -47,9 +47,8 @@ def read_league(path: Path, without: Collection[str] = (), tables: str = "") -> 
     except RecursionError:
         raise LeagueFileError(f"{path}: its brackets are nested too deeply") from None
     except ValueError as error:  # including a number of more digits than Python reads
-        raise LeagueFileError(
-            f"{path}: this is not TOML: {error}; see docs/league.md for an example"
-        ) from None
+        why = f"{path}: this is not TOML: {error}; see docs/league.md for an example"
+        raise LeagueFileError(why) from None
     return _read_settings(TableReader(source, "", values), path.parent, without, tables)
 
 
@@ -97,9 +96,8 @@ def _read_name(top: TableReader) -> str:
     try:
         bot_name_for(name, "1")  # a league's name has the form of a bot's name
     except BadBotName:
-        raise top.make_error(
-            "name", f"is {name!r}; at most 40 of a-z, 0-9 and -, the first one a letter"
-        ) from None
+        why = f"is {name!r}; at most 40 of a-z, 0-9 and -, the first one a letter"
+        raise top.make_error("name", why) from None
     return name
 
 
@@ -110,14 +108,11 @@ def _read_seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant,
     if seats not in sizes:
         raise top.make_error("seats", f"is {seats}; {game} is played by {sizes[0]} to {sizes[-1]}")
     if seats > len(entrants) and form != "ab-test":
-        raise top.make_error(
-            "seats", f"is {seats}, but there are {len(entrants)} entrants; no bot sits at a table twice"
-        )
+        why = f"is {seats}, but there are {len(entrants)} entrants; no bot sits at a table twice"
+        raise top.make_error("seats", why)
     if form == "ab-test" and len(entrants) != TESTED:
-        raise top.make_error(
-            "format",
-            f"an ab-test has 2 entrants, and this league has {len(entrants)}; name 2, or choose another format",
-        )
+        why = f"an ab-test has 2 entrants, and this league has {len(entrants)}; name 2, or choose another format"
+        raise top.make_error("format", why)
     return seats
 
 
@@ -131,9 +126,8 @@ def _read_challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]
 
 def _read_tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
     if form == "knockout" and top.has_key("tie_breaks"):
-        raise top.make_error(
-            "tie_breaks", "a knockout is ordered by its bracket; remove this key, or choose another format"
-        )
+        why = "a knockout is ordered by its bracket; remove this key, or choose another format"
+        raise top.make_error("tie_breaks", why)
     return top.read_choices("tie_breaks", (), TIE_BREAKS)
 
 
@@ -189,16 +183,10 @@ def _read_options(top: TableReader, game: str, seats: int) -> Mapping[str, int |
 
 def _read_time_control(top: TableReader, game: str) -> TimeControl:
     table, usual = top.read_table("time"), default_time_control(game)
-    numbers: dict[str, Any] = {
-        each.name: table.read_integer(
-            each.name,
-            getattr(usual, each.name),
-            least=1 if each.name == "setup_ms" or each.name.startswith("max_") else 0,
-            most=LONGEST_LIMIT_MS,
-        )
-        for each in fields(TimeControl)
-        if each.name != "free_ms"
-    }
+    numbers: dict[str, Any] = {}
+    for name in (each.name for each in fields(TimeControl) if each.name != "free_ms"):
+        least = 1 if name == "setup_ms" or name.startswith("max_") else 0
+        numbers[name] = table.read_integer(name, getattr(usual, name), least=least, most=LONGEST_LIMIT_MS)
     free = table.read_table("free_ms")
     paces = {
         pace: free.read_integer(pace, usual.free_ms.get(pace, ms), least=1, most=LONGEST_LIMIT_MS)
@@ -212,9 +200,8 @@ def _read_time_control(top: TableReader, game: str) -> TimeControl:
 def _read_local_time(top: TableReader, game: str) -> TimeControl:
     """Return the limits of local tables, which no bot reaches."""
     if top.has_key("time"):
-        raise top.make_error(
-            "time", 'at local tables no bot runs out of time; remove this table, or write tables = "server"'
-        )
+        why = 'at local tables no bot runs out of time; remove this table, or write tables = "server"'
+        raise top.make_error("time", why)
     return local_time_control(game)
 
 
@@ -223,10 +210,8 @@ def _check_local_tables(top: TableReader, league: League) -> None:
         return
     others = [each.name for each in league.entrants if not each.is_local]
     if others:
-        raise top.make_error(
-            "tables",
-            f'is "local", but others run {", ".join(others)}; name a file for each, or write tables = "server"',
-        )
+        why = f'is "local", but others run {", ".join(others)}; name a file for each, or write tables = "server"'
+        raise top.make_error("tables", why)
     if league.is_fresh:
         raise top.make_error(
             "tables",
@@ -238,10 +223,8 @@ def _check_local_tables(top: TableReader, league: League) -> None:
 def _check_rotation(top: TableReader, league: League) -> None:
     others = [each.name for each in league.entrants if not each.is_local]
     if league.is_trusted and league.deals != "rotation" and others:
-        raise top.make_error(
-            "trust",
-            f'with bots that others run it has an effect only with deals = "rotation"; here deals is {league.deals!r}',
-        )
+        why = f'with bots that others run it has an effect only with deals = "rotation"; here deals is {league.deals!r}'
+        raise top.make_error("trust", why)
     if league.is_fresh and others:
         raise top.make_error(
             "deals",

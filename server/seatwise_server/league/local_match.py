@@ -51,9 +51,8 @@ class LocalSeason:
             "due": [asdict(match) for match in due],
         }
         bots = {each.bot for each in self.league.entrants if ":" in each.bot}
-        return UnitPlan(
-            "seatwise_server.league.local_match:open_matches", settings, (*sorted(bots), *self.decks)
-        )
+        text = "seatwise_server.league.local_match:open_matches"
+        return UnitPlan(text, settings, (*sorted(bots), *self.decks))
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> LocalSeason:

@@ -82,11 +82,10 @@ def _play_out(deal: bytes, seats: int) -> tuple[float, ...]:
     given = json.loads(deal)
     in_set = given.get("deal_set")
     nonces = [nonce and bytes.fromhex(nonce) for nonce in given.get("nonces") or ()]
-    seed = (
-        deal_seed_of_set(bytes.fromhex(in_set["seed"]))
-        if in_set
-        else deal_seed(bytes.fromhex(given["seed"]), nonces)
-    )
+    if in_set:
+        seed = deal_seed_of_set(bytes.fromhex(in_set["seed"]))
+    else:
+        seed = deal_seed(bytes.fromhex(given["seed"]), nonces)
     estimate: Callable[[int, bytes, Mapping[str, Any]], tuple[float, ...]]
     estimate = import_module(PLAYOUT_MODULES[given["game"]]).mean_playout_points
     return estimate(seats, seed, given["options"])

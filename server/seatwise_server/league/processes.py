@@ -27,13 +27,9 @@ async def start_command(
     With `is_heard` its standard output can be read; otherwise that goes to the log file too.
     """
     with log.open("ab") as out:
+        said = PIPE if is_heard else out
         return await ChildProcess.start(
-            "seatwise",
-            *command,
-            stdout=PIPE if is_heard else out,
-            stderr=out,
-            environment=variables,
-            runs_others=True,
+            "seatwise", *command, stdout=said, stderr=out, environment=variables, runs_others=True
         )
 
 
@@ -62,24 +58,14 @@ class OwnServer:
 
     async def _start_server(self) -> None:
         port = self.address.rpartition(":")[2] or "0"
-        command = (
-            "serve",
-            "--port",
-            port,
-            "--data",
-            str(self._folder),
-            "--no-house-bots",
-            "--no-http",
-            "--log-level",
-            "warning",
-        )
+        command = ["serve", "--port", port, "--data", str(self._folder), "--no-house-bots", "--no-http"]
+        command += ["--log-level", "warning"]
         self._server = await start_command(*command, *self._decks, log=self._log, is_heard=True)
         line = (await self._server.read_line(START_S)).decode()
         if "listens on " not in line:
             await self._server.stop(CHILD_END_S)
-            raise UsageError(
-                f"the league's own server did not start: {last_line(self._log)}; see {self._log}"
-            )
+            why = f"the league's own server did not start: {last_line(self._log)}; see {self._log}"
+            raise UsageError(why)
         self.address = line.partition("listens on ")[2].split(". ")[0]
 
     async def _keep_running(self) -> None:
@@ -100,9 +86,8 @@ async def start_bot(
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
     command += ["--times", str(log.with_suffix(time_reports.REPORT_SUFFIX))]
-    return await start_command(
-        *command, log=log, variables={TOKEN_VARIABLE: token, **security.to_environment()}
-    )
+    variables = {TOKEN_VARIABLE: token, **security.to_environment()}
+    return await start_command(*command, log=log, variables=variables)
 
 
 async def check_bot_files(league: League, given_up: Collection[str]) -> None:
@@ -116,10 +101,9 @@ async def check_bot_files(league: League, given_up: Collection[str]) -> None:
     if not failed:
         return
     options = " ".join(f"--without {name}" for name in failed)
-    which = f"{'this bot' if len(failed) == 1 else 'these bots'}"
-    raise UsageError(
-        "\n".join(failed.values()) + f"\nTo go on without {which}: the same command with {options}"
-    )
+    which = "this bot" if len(failed) == 1 else "these bots"
+    why = "\n".join(failed.values()) + f"\nTo go on without {which}: the same command with {options}"
+    raise UsageError(why)
 
 
 async def _find_failure(league: League, entrant: Entrant) -> str:

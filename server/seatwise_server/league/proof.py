@@ -85,21 +85,18 @@ def _check_length(league: League, matches: int) -> None:
     """
     entrants, most = len(league.entrants), matches + 1
     if entrants > LARGEST_TABLE * most:
-        raise BadSeason(
-            f"settings.json: there are {entrants} entrants, too many for {matches} played matches"
-        )
+        why = f"settings.json: there are {entrants} entrants, too many for {matches} played matches"
+        raise BadSeason(why)
     if league.format == "ab-test":
         most = MOST_ROUNDS
     elif league.format in ("round-robin", "swiss"):
         most = most // max(1, entrants // max(1, league.seats)) + 1
-    rounds = league.rounds or (cycle_length(entrants, league.seats) if _is_cycle(league) else 0)
+    has_cycle = (
+        league.format == "round-robin" and league.seats > 0
+    )  # 0 rounds are as many as it takes until all have met
+    rounds = league.rounds or (cycle_length(entrants, league.seats) if has_cycle else 0)
     if not 0 <= rounds <= most:
         raise BadSeason(f"settings.json: rounds is {rounds}, which does not fit {matches} played matches")
-
-
-def _is_cycle(league: League) -> bool:
-    """Return whether 0 rounds mean as many as it takes until all have met."""
-    return league.format == "round-robin" and league.seats > 0
 
 
 def _read_voids(bundle: Bundle, counted: Collection[str]) -> list[Void]:
@@ -122,9 +119,8 @@ def _read_voids(bundle: Bundle, counted: Collection[str]) -> list[Void]:
         voids[table] = found
         matches.add(found.match)
         if len(voids) > VOIDS_FOR_A_RESULT * len(counted) + MOST_VOIDS:
-            raise BadSeason(
-                f"voids.jsonl: more than {len(voids) - 1} void matches, and {len(counted)} that count"
-            )
+            why = f"voids.jsonl: more than {len(voids) - 1} void matches, and {len(counted)} that count"
+            raise BadSeason(why)
     return list(voids.values())
 
 
@@ -157,11 +153,8 @@ def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
     for result, line in zip(results, bundle.read_lines("records.jsonl"), strict=True):
         right = par_of(json.loads(line)) or ()
         if result.par and result.par != right:
-            raise fault_at(
-                "results.jsonl",
-                result.seq,
-                f"par is {_shorten_json(list(result.par))}; for these deals it is {_shorten_json(list(right))}",
-            )
+            why = f"par is {_shorten_json(list(result.par))}; for these deals it is {_shorten_json(list(right))}"
+            raise fault_at("results.jsonl", result.seq, why)
 
 
 def _read_draws(bundle: Bundle, league: League, schedule: Schedule) -> dict[int, RoundDraw]:
@@ -192,9 +185,8 @@ def _check_played(schedule: Schedule, season: SoFar) -> dict[str, ScheduledMatch
     while due := schedule.due_matches(so_far):
         played = [match for match in due if match.id in results]
         if not played:
-            raise BadSeason(
-                f"results.jsonl: the match {due[0].id} between {', '.join(due[0].bots)} is missing"
-            )
+            why = f"results.jsonl: the match {due[0].id} between {', '.join(due[0].bots)} is missing"
+            raise BadSeason(why)
         for match in played:
             _check_match(match, results[match.id])
             known[match.id], scheduled[match.id] = results[match.id], match
@@ -226,9 +218,8 @@ def _check_voids(schedule: Schedule, season: Season) -> None:
         if match not in bots or void.table not in attempts or void.table in season.results or not is_settled:
             raise BadSeason(f"voids.jsonl: {void.table} is not a void match of the schedule")
         if strange := set(void.absent).difference(bots[match]):
-            raise BadSeason(
-                f"voids.jsonl: {void.table} was not missed by {min(strange)!r:.80}: its bots are others"
-            )
+            why = f"voids.jsonl: {void.table} was not missed by {min(strange)!r:.80}: its bots are others"
+            raise BadSeason(why)
 
 
 def _read_entrant_changes(league: League, bundle: Bundle, results: int) -> Iterator[EntrantChange]:
@@ -253,9 +244,8 @@ def _read_entrant_changes(league: League, bundle: Bundle, results: int) -> Itera
 
 def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, ScheduledMatch]) -> ScheduledMatch:
     if table not in under_way:
-        raise fault_at(
-            "results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings"
-        )
+        why = f"{table} ({result.match}) is not in the schedule of these settings"
+        raise fault_at("results.jsonl", result.seq, why)
     _check_match(under_way[table], result)
     return under_way[table]
 
@@ -263,9 +253,8 @@ def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, Schedu
 def _check_match(match: ScheduledMatch, result: LoggedResult) -> None:
     if result.bots != match.bots:
         who = ", ".join(match.bots)
-        raise fault_at(
-            "results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}"
-        )
+        why = f"{match.id} is between {who}, not {', '.join(result.bots)}"
+        raise fault_at("results.jsonl", result.seq, why)
 
 
 def _check_deals(
@@ -312,9 +301,8 @@ def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
         return
     if result.deal or not is_repeat(match.id):
         wants = f"of the set {wanted}" if wanted else "of its own"
-        raise fault_at(
-            "results.jsonl", result.seq, f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}"
-        )
+        why = f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}"
+        raise fault_at("results.jsonl", result.seq, why)
 
 
 def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
@@ -333,17 +321,13 @@ def _first_difference(published: Any, right: Any, where: str) -> str:
     if isinstance(published, dict) and isinstance(right, dict) and published.keys() == right.keys():
         pairs = [(f"{where}.{key}".strip("."), published[key], right[key]) for key in right]
     elif isinstance(published, list) and isinstance(right, list) and len(published) == len(right):
-        pairs = [
-            (f"{where}[{place}]", one, other)
-            for place, (one, other) in enumerate(zip(published, right, strict=True))
-        ]
+        both = enumerate(zip(published, right, strict=True))
+        pairs = [(f"{where}[{place}]", one, other) for place, (one, other) in both]
     else:
-        return (
-            f"{where or 'all of it'} is {_shorten_json(published)}; the results give {_shorten_json(right)}"
-        )
-    return next(
-        _first_difference(one, other, place) for place, one, other in pairs if not _is_same(one, other)
-    )
+        what = where or "all of it"
+        return f"{what} is {_shorten_json(published)}; the results give {_shorten_json(right)}"
+    place, one, other = next(pair for pair in pairs if not _is_same(*pair[1:]))
+    return _first_difference(one, other, place)
 
 
 def _shorten_json(value: Any) -> str:

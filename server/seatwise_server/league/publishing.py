@@ -63,9 +63,8 @@ def league_in(folder: Path, settings: dict[str, Any]) -> League:
     except OtherVersion as other:
         raise UsageError(f"{folder}/season.jsonl: {other}") from None
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"{folder}/season.jsonl was written by another version of seatwise: {error!r}"
-        ) from None
+        why = f"{folder}/season.jsonl was written by another version of seatwise: {error!r}"
+        raise UsageError(why) from None
 
 
 # The decisions of an organiser between two runs of a league. None changes a result, and each is published with its reason.
@@ -106,9 +105,10 @@ def annul_walk_over(folder: Path, table: str, why: str) -> None:
             there = f"lost by walk-over: {', '.join(lost)}" if lost else "no match is lost by walk-over"
             raise UsageError(f"{table!r} is not lost by walk-over in this league; {there}")
         if league.format in ("swiss", "knockout") and _has_later_round(book.season, table):
-            raise UsageError(
+            message = (
                 f"a later round was drawn after {table}; `league run --stop-at-walk-over` ends before that"
             )
+            raise UsageError(message)
         book.annul_walk_over(table, why)
 
 

@@ -138,27 +138,12 @@ async def play_league(
         client = await stack.enter_async_context(_open_client(results, where))
         await client.admin.create_league(book.season.league, json.dumps(league.to_published_json()))
         tokens = {each.player: await _obtain_token(client.admin, league, each) for each in league.entrants}
-        players = Players(
-            league,
-            client.address,
-            tokens,
-            book,
-            results / "logs",
-            tables,
-            screen.print_message,
-            Security.resolve_options(**where.security),
+        security, logs = Security.resolve_options(**where.security), results / "logs"
+        players = await stack.enter_async_context(
+            Players(league, client.address, tokens, book, logs, tables, screen.print_message, security)
         )
-        await stack.enter_async_context(players)
-        runner = Runner(
-            league,
-            schedule,
-            book,
-            client.admin,
-            players,
-            tables,
-            screen.show,
-            stops_at_walk_over=stops_at_walk_over,
-        )
+        runner = Runner(league, schedule, book, client.admin, players, tables, screen.show)
+        runner.stops_at_walk_over = stops_at_walk_over
         with _ending_in_order(runner):
             return await _run_timed(runner)
 
@@ -262,10 +247,8 @@ async def _open_client(results: Path, where: LeagueServer) -> AsyncIterator[_Ser
             folder.mkdir(exist_ok=True)
             address = (await stack.enter_async_context(OwnServer(folder, where.decks))).address
             token = (folder / "admin.token").read_text().strip()
-        admin = await stack.enter_async_context(
-            AsyncClient(address, token, patience_s=SERVER_PATIENCE_S, **where.security)
-        )
-        yield _Server(address, admin)
+        client = AsyncClient(address, token, patience_s=SERVER_PATIENCE_S, **where.security)
+        yield _Server(address, await stack.enter_async_context(client))
 
 
 async def _obtain_token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
@@ -291,9 +274,8 @@ async def _check_registered(admin: AsyncClient, entrant: Entrant) -> None:
     try:
         await admin.get_bot(entrant.player)
     except NotFoundError:
-        raise UsageError(
-            f"{entrant.player} is not registered on this server; its owner gets a token from the operator of the server"
-        ) from None
+        why = f"{entrant.player} is not registered on this server; its owner gets a token from the operator of the server"
+        raise UsageError(why) from None
 
 
 @contextmanager

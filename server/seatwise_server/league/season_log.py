@@ -275,9 +275,8 @@ def _lock_file(file: IO[bytes], folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise UsageError(
-            f"another process runs the league in {folder}; wait for it, interrupt it, or choose another folder"
-        ) from None
+        why = f"another process runs the league in {folder}; wait for it, interrupt it, or choose another folder"
+        raise UsageError(why) from None
 
 
 def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str) -> Season:
@@ -327,9 +326,8 @@ def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
             if why := _find_contradiction(lines[place - 1], season.records[match]):
                 raise _make_line_error(folder, place, f"is the result of {match}, and {why}")
         elif settings.get("tables") == LOCAL_TABLES:  # a server gives a record again
-            raise _make_line_error(
-                folder, place, f"is the result of {match}, and the line of its record is missing"
-            )
+            message = f"is the result of {match}, and the line of its record is missing"
+            raise _make_line_error(folder, place, message)
     return season
 
 
@@ -345,15 +343,11 @@ def _find_contradiction(line: dict[str, Any], record: str) -> str:
 def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) -> str:
     """Return why this line does not follow those before it, as after a line was lost; empty if it does."""
     if line["kind"] == "void":
-        missing = set(
-            takewhile(lambda each: each != line["table"], attempt_ids(line["table"].partition(".")[0]))
-        )
-        is_next = missing <= {void.table for void in season.voids}
-        return (
-            ""
-            if is_next
-            else f"is void attempt {line['table']:.60}, and the line of the one before is missing"
-        )
+        attempts = attempt_ids(line["table"].partition(".")[0])
+        earlier = set(takewhile(lambda each: each != line["table"], attempts))
+        if earlier <= {void.table for void in season.voids}:
+            return ""
+        return f"is void attempt {line['table']:.60}, and the line of the one before is missing"
     if line["kind"] != "result":
         return ""
     due, table = len(season.results) + 1, str(line.get("table"))
@@ -401,9 +395,8 @@ def _parse_lines(text: bytes, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _make_line_error(folder: Path, number: int, what: str) -> UsageError:
-    return UsageError(
-        f"{log_path(folder)}: line {number} {what}. Restore the file from a copy, or choose another folder; it was not changed"
-    )
+    text = f"{log_path(folder)}: line {number} {what}. Restore the file from a copy, or choose another folder; it was not changed"
+    return UsageError(text)
 
 
 def _check_same_versions(folder: Path, settings: dict[str, Any], league: League) -> None:

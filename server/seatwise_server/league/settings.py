@@ -178,9 +178,8 @@ def check_versions(plain: Mapping[str, Any]) -> None:
     for key, known in VERSIONS.items():
         version = plain.get(key, 1)
         if type(version) is not int or version > known:
-            raise OtherVersion(
-                f"{key} is {version!r:.20}, which this program does not know; use a newer release"
-            )
+            why = f"{key} is {version!r:.20}, which this program does not know; use a newer release"
+            raise OtherVersion(why)
         if version < known:
             raise OtherVersion(
                 f"the season is of an older release ({key} {version}, and this program knows {known}); "

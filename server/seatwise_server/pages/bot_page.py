@@ -125,9 +125,8 @@ def draw_answer_times(charged_ms: Sequence[int]) -> Markup | None:
     first = min(*counts, len(CLOCK_EDGES_MS) - LEAST_COLUMNS)
     last = max(*counts, first + LEAST_COLUMNS)
     columns = [(labels[number], counts[number]) for number in range(first, last + 1)]
-    return draw_columns(
-        "Answers by the time charged for them", columns, "at least so many milliseconds, or seconds (s)"
-    )
+    text = "at least so many milliseconds, or seconds (s)"
+    return draw_columns("Answers by the time charged for them", columns, text)
 
 
 JUDGED_MATCHES = 100
@@ -154,9 +153,8 @@ class BotPageContent:
         name = f"bots/{values[0]}/versions/{values[1]}"
         bot = (await self._calls.call("BotService/GetBot", name=name)).bot
         found = await self._calls.call("BotService/ListOpponents", name=name, page_size=LISTED_OPPONENTS)
-        matches = (
-            await self._calls.call("MatchService/ListMatches", bot=name, page_size=JUDGED_MATCHES)
-        ).matches
+        listed = await self._calls.call("MatchService/ListMatches", bot=name, page_size=JUDGED_MATCHES)
+        matches = listed.matches
         clocked = [match for match in matches if match.HasField("result") and not is_hosted_game(match.game)]
         clocks = await self._clocks.read_clocks(name, clocked[:CLOCKED_MATCHES])
         places = await self._read_places(name, matches)
@@ -185,14 +183,12 @@ class BotPageContent:
     async def _find_place(self, competition: str, bot: str) -> list[dict[str, Any]]:
         """Return the place of the bot, as a list of one; an empty list where it has none."""
         is_ladder = competition.startswith("ladders/")
+        method = "LadderService/ListStandings" if is_ladder else "LeagueService/ListLeagueStandings"
+        wanted: dict[str, Any] = {"league": competition}
+        if is_ladder:
+            wanted = {"ladder": competition, "bot": bot, "page_size": 1}
         try:
-            table = (
-                await self._calls.call(
-                    "LadderService/ListStandings", ladder=competition, bot=bot, page_size=1
-                )
-                if is_ladder
-                else await self._calls.call("LeagueService/ListLeagueStandings", league=competition)
-            )
+            table = await self._calls.call(method, **wanted)
         except Refusal as refused:
             if refused.reason != "NOT_FOUND":
                 raise
@@ -209,15 +205,13 @@ class BotPageContent:
         history = await self._calls.call(
             "LadderService/ListStandingsHistory", ladder=ladder, bots=[bot], page_size=MOST_POINTS
         )
-        lines = sorted(
-            (each for point in history.points for each in point.standings), key=lambda each: each.matches
-        )
+        lines = [each for point in history.points for each in point.standings]
+        lines.sort(key=lambda each: each.matches)
         points = [(each.matches, each.strength, each.low, each.high) for each in lines]
         if len({matches for matches, *_ in points}) < 2:
             return None
-        return draw_interval_curve(
-            f"Strength on {last_part(ladder)}", points, "strength", "matches of the bot"
-        )
+        title = f"Strength on {last_part(ladder)}"
+        return draw_interval_curve(title, points, "strength", "matches of the bot")
 
 
 def recent_form(name: str, matches: Sequence[match_pb2.Match]) -> dict[str, Any]:

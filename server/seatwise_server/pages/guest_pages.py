@@ -69,10 +69,8 @@ class GuestPages:
                     status_code=303, headers={"location": f"/{name}", "cache-control": "no-store"}
                 )
         if ticket is None or not is_mine:
-            raise Refusal(
-                "NOT_ALLOWED",
-                f"this browser holds no seat of {name}. Anybody may watch it: /{name}. The home page gives you a seat",
-            )
+            why = f"this browser holds no seat of {name}. Anybody may watch it: /{name}. The home page gives you a seat"
+            raise Refusal("NOT_ALLOWED", why)
         lobby, seat = self._lobby_at(request), ticket.bots.index(ticket.bot)
         told = {
             "match": name, "game": ticket.game, "seat": seat, "token": token, "lobby": lobby,

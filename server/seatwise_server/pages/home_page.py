@@ -81,13 +81,10 @@ class HomePage:
         """Return the round and the points of the first live matches, by their names, as far as spectators may see them."""
         shown = [match for match in matches if is_shown_live(match)][:SCORED_MATCHES]
         found = await asyncio.gather(*(self._live.find_position(match.name) for match in shown))
+        tables = [(match, seen[0].table) for match, seen in zip(shown, found, strict=True) if seen]
         return {
-            match.name: {
-                "table": position[0].table,
-                "points": count_totals(position[0].table, len(match.bots)),
-            }
-            for match, position in zip(shown, found, strict=True)
-            if position
+            match.name: {"table": table, "points": count_totals(table, len(match.bots))}
+            for match, table in tables
         }
 
     async def _with_leaders(self, ladder: ladder_pb2.Ladder) -> dict[str, Any]:

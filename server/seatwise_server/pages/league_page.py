@@ -112,9 +112,8 @@ def rounds_of(
 
 def _is_settled(match: DueMatch, counted: Collection[str], voids: Collection[str]) -> bool:
     """Whether an attempt of the match counts, or every attempt was void. Not every format looks at that itself."""
-    return any(name in counted for name in match.names) or (
-        sum(name in voids for name in match.names) >= MOST_ATTEMPTS
-    )
+    voided = sum(name in voids for name in match.names)
+    return voided >= MOST_ATTEMPTS or any(name in counted for name in match.names)
 
 
 RESULTS_A_PAGE = 1000
@@ -179,6 +178,8 @@ class LeaguePage:
         figures = await self._work_out_figures(league.name, settings, voids, (table.results, table.withheld))
         names = {entrant.player: entrant.name for entrant in settings.entrants}
         order = [line.bot for line in table.standings]
+        is_large = len(order) > MOST_CROSSED
+        shares = {pair: cell.share for pair, cell in figures.crosstable.items()}
         return render_page(
             "league.html.j2",
             league=league,
@@ -198,16 +199,8 @@ class LeaguePage:
             },
             strengths={each.bot: each for each in figures.fit.strengths} if figures.fit else {},
             whiskers=whiskers_of(figures.fit.strengths) if figures.fit else {},
-            crosstable=_crosstable_rows(league.name, order, figures.crosstable)
-            if len(order) <= MOST_CROSSED
-            else [],
-            heat_map=draw_heat_map(
-                "Ahead and behind",
-                order,
-                {pair: cell.share for pair, cell in figures.crosstable.items()},
-            )
-            if len(order) > MOST_CROSSED and figures.crosstable
-            else None,
+            crosstable=[] if is_large else _crosstable_rows(league.name, order, figures.crosstable),
+            heat_map=draw_heat_map("Ahead and behind", order, shares) if is_large and shares else None,
             rounds=round_rows(order, figures),
             schedule=schedule_rows(figures, [match.name for match in live.matches]),
             live=live.matches,
@@ -222,9 +215,8 @@ class LeaguePage:
         bot, opponent = (request.query_params.get(key, "") for key in ("bot", "opponent"))
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
         if bot == opponent or not {bot, opponent} <= set(league.bots):
-            raise Refusal(
-                "NOT_FOUND", f"name two entrants of {name}: ?bot=bots/A/versions/1&opponent=bots/B/versions/1"
-            )
+            why = f"name two entrants of {name}: ?bot=bots/A/versions/1&opponent=bots/B/versions/1"
+            raise Refusal("NOT_FOUND", why)
         results = [result for result in await self._read_results(name) if {bot, opponent} <= set(result.bots)]
         return render_page("league_matches.html.j2", league=name, bot=bot, opponent=opponent, results=results)
 
@@ -249,14 +241,12 @@ class LeaguePage:
 
     async def _read_results(self, name: str) -> list[league_pb2.LeagueResult]:
         results: list[league_pb2.LeagueResult] = []
-        token = ""
+        wanted: dict[str, Any] = {"league": name, "page_size": RESULTS_A_PAGE, "page_token": ""}
         while True:
-            page = await self._calls.call(
-                "LeagueService/ListLeagueResults", league=name, page_size=RESULTS_A_PAGE, page_token=token
-            )
+            page = await self._calls.call("LeagueService/ListLeagueResults", **wanted)
             results += page.results
-            token = page.next_page_token
-            if not token:
+            wanted["page_token"] = page.next_page_token
+            if not page.next_page_token:
                 return results
 
 
@@ -273,12 +263,8 @@ def _logged_result(result: league_pb2.LeagueResult) -> LoggedResult:
 
 
 def _figures_of(
-    name: str,
-    settings: League,
-    results: Sequence[LoggedResult],
-    voids: Mapping[str, Sequence[str] | None],
-    withheld: int,
-) -> LeagueFigures:
+    name: str, settings: League, results: Sequence[LoggedResult], voids: Mapping[str, Sequence[str] | None], withheld: int
+) -> LeagueFigures:  # fmt: skip
     fit = fit_strengths(results) if 0 < len(results) <= MOST_FITTED else None
     schedule = plan_league(name, settings, results, voids) if len(results) <= MOST_FITTED else None
     is_over = bool(schedule and results and not schedule.due and not withheld)
@@ -318,9 +304,8 @@ def round_rows(order: Sequence[str], figures: LeagueFigures) -> list[tuple[str, 
             mean = sum(shares) / len(shares) if shares else 0.5
             told = " ".join(map(str, sorted(places[other] for other in others[bot])))
             sign, kind = ("+", "up") if mean > 0.5 else ("-", "down") if mean < 0.5 else ("=", "")
-            cells[bot].append(
-                (f"{sign}{told}", kind) if told else ("bye" if (number, bot) in byes else "", "")
-            )
+            bye = "bye" if (number, bot) in byes else ""
+            cells[bot].append((f"{sign}{told}", kind) if told else (bye, ""))
     return list(cells.items()) if figures.rounds else []
 
 
@@ -357,11 +342,7 @@ def league_verdict(table: Any, figures: LeagueFigures, names: Mapping[str, str])
 
 def _describe_rule(league: League) -> str:
     criteria = [TIE_BREAK_WORDS[each] for each in criteria_of(league)]
-    return (
-        f"Ordered by {', then '.join(criteria)}."
-        if criteria
-        else "Ordered by the round that each entrant reached."
-    )
+    return f"Ordered by {', then '.join(criteria) or 'the round that each entrant reached'}."
 
 
 def _name_some(others: Sequence[str], possible: int) -> str:
@@ -388,15 +369,9 @@ def _cell_of(
     if bot == other:
         return None
     cell = met.get((bot, other), CrosstableCell())
-    return {
-        "matches": cell.matches,
-        "ahead": cell.ahead,
-        "level": cell.level,
-        "behind": cell.behind,
-        "difference": cell.difference,
-        "share": cell.share,
-        "url": f"/{league}/matches?{urlencode({'bot': bot, 'opponent': other})}",
-    }
+    fields = ("matches", "ahead", "level", "behind", "difference", "share")
+    url = f"/{league}/matches?{urlencode({'bot': bot, 'opponent': other})}"
+    return {name: getattr(cell, name) for name in fields} | {"url": url}
 
 
 def _blamed_bots(match: match_pb2.Match) -> Sequence[str] | None:

@@ -118,9 +118,7 @@ def _describe_deal(table: Any) -> str:
 
 
 def _opened_in(response: match_service_pb2.WatchMatchResponse) -> tuple[OpenedHands, ...]:
-    return tuple(
-        OpenedHands(each.round, tuple(_cards_of(hand) for hand in each.hands)) for each in response.opened
-    )
+    return tuple(OpenedHands(each.round, tuple(map(_cards_of, each.hands))) for each in response.opened)
 
 
 def _cards_of(hand: match_service_pb2.OpenedHand) -> tuple[tuple[str, str], ...]:
@@ -372,18 +370,10 @@ class MatchPage:
 def _read_replay(written: str, position: str) -> KeptReplay:
     """Return the replay that the process of games from outside has made; its frames have what the page tells of them, and no drawing."""
     told = json.loads(written)
-    frames = [
-        Frame(
-            **{
-                **each,
-                "moves": (),
-                "table": {},
-                "own": (),
-                "times": [times and SeatTimes(**times) for times in each["times"]],
-            }
-        )
-        for each in told["frames"]
-    ]
+    frames = []
+    for each in told["frames"]:
+        times = [times and SeatTimes(**times) for times in each["times"]]
+        frames.append(Frame(**{**each, "moves": (), "table": {}, "own": (), "times": times}))
     names = {field.name for field in fields(MatchReplay)}
     replay = MatchReplay(**{name: told[name] for name in names} | {"frames": frames})
     return KeptReplay(replay, written.encode(), position)

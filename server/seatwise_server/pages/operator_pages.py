@@ -159,11 +159,8 @@ class OperatorPages:
         """Count a try, whether its token is right or wrong. Raises `Refusal` if this network has made too many."""
         wait_s = math.ceil(self._tries.measure_wait(network, 1))
         if wait_s > 0:
-            raise Refusal(
-                "RATE_EXCEEDED",
-                f"too many tries to log in came from your address; try again in {wait_s} s",
-                retry_after=str(wait_s),
-            )
+            why = f"too many tries to log in came from your address; try again in {wait_s} s"
+            raise Refusal("RATE_EXCEEDED", why, retry_after=str(wait_s))
         self._tries.take_units(network, 1)
 
     async def log_out(self, request: Request, _values: list[str]) -> Response:
@@ -176,12 +173,8 @@ class OperatorPages:
         referees = await self._calls.call(_LIST_REFEREES, token=token)
         live = await self._calls.call("AdminService/ListLiveMatches", page_size=LISTED_TABLES, token=token)
         leases = await self._calls.call("AdminService/ListLeases", token=token)
-        waiting = await self._calls.call(
-            "MatchService/ListMatches",
-            state=match_pb2.Match.STATE_WAITING,
-            page_size=LISTED_TABLES,
-            token=token,
-        )
+        wanted: dict[str, Any] = {"state": match_pb2.Match.STATE_WAITING, "page_size": LISTED_TABLES}
+        waiting = await self._calls.call("MatchService/ListMatches", **wanted, token=token)
         html = render_page(
             "operators.html.j2",
             name=f"an operator, for at most {SESSION_S // 60} minutes",
@@ -230,16 +223,10 @@ def _referee_line(referee: Any) -> dict[str, Any]:
 
 
 def _login_page(request: Request, refusal: str = "") -> Response:
-    html = render_page(
-        "login.html.j2",
-        refusal=refusal,
-        may_log_in=is_private_connection(request),
-        minutes=SESSION_S // 60,
-        # In full where it is this machine: behind a proxy that hides itself, no browser lets the page send a token there.
-        action=OPERATORS
-        if request.url.scheme == "https"
-        else f"http://{request.headers.get('host', '')}{OPERATORS}",
-    )
+    # In full where it is this machine: behind a proxy that hides itself, no browser lets the page send a token there.
+    here = "" if request.url.scheme == "https" else f"http://{request.headers.get('host', '')}"
+    told = {"refusal": refusal, "may_log_in": is_private_connection(request), "minutes": SESSION_S // 60}
+    html = render_page("login.html.j2", **told, action=f"{here}{OPERATORS}")
     response = page_response(request, html, is_private=True)
     response.status_code = 403 if refusal else 200
     return response
@@ -247,7 +234,5 @@ def _login_page(request: Request, refusal: str = "") -> Response:
 
 def _go_to_operators(cookie: str) -> Response:
     """Return 303, so that loading the page again does not send the form again."""
-    return Response(
-        status_code=303,
-        headers={"location": OPERATORS, "set-cookie": cookie, "cache-control": "no-store"},
-    )
+    headers = {"location": OPERATORS, "set-cookie": cookie, "cache-control": "no-store"}
+    return Response(status_code=303, headers=headers)

@@ -98,9 +98,14 @@ def address_of(request: Request) -> str:
     return f"{request.url.scheme}://{host}" if host and is_plain else ""
 
 
-_SIGNS_OF_PROXIES = frozenset(
-    {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
-)
+_SIGNS_OF_PROXIES = {
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+}
 """Headers that browsers do not send."""
 
 
@@ -218,18 +223,10 @@ def show_span(milliseconds: float) -> str:
     return f"{milliseconds / 1000:.1f} s" if milliseconds < 60_000 else f"{milliseconds / 60_000:.1f} min"
 
 
-PAGE_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "bot_label": bot_label,
-    "kind_words": kind_words,
-    "page_link": page_link,
-    "last_part": last_part,
-    "game_title": game_title,
-    "state_words": state_words,
-    "ending_words": ending_words,
-    "order_of": order_of,
-    "show_time": show_time,
-    "show_span": show_span,
-}
+_FILTERS: Final[Sequence[Callable[..., Any]]] = (
+    bot_label, kind_words, page_link, last_part, game_title, state_words, ending_words, order_of, show_time, show_span
+)  # fmt: skip
+PAGE_FILTERS: Final = {each.__name__: each for each in _FILTERS}
 
 
 def has_png() -> bool:
@@ -294,13 +291,8 @@ def render_page(template: str, **values: Any) -> bytes:
 
 
 def page_response(
-    request: Request,
-    html: bytes,
-    *,
-    is_private: bool = False,
-    sockets: Sequence[str] = (),
-    frames_of: Sequence[str] = (),
-) -> Response:
+    request: Request, html: bytes, *, is_private: bool = False, sockets: Sequence[str] = (), frames_of: Sequence[str] = ()
+) -> Response:  # fmt: skip
     """Return the page, or 304 if the caller has this version already. A private page is kept by nobody.
 
     A private page may connect to `sockets`, such as ws://example.org:50053, too. Pages of the origins `frames_of` may show the

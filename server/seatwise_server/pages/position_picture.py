@@ -45,11 +45,8 @@ class PositionPictures:
         note_peer(request)
         name, file = f"matches/{values[0]}", values[1]
         step, _, kind = file.partition(".")
-        if (
-            kind not in TYPES
-            or (kind == "png" and not has_png())
-            or not re.fullmatch(r"decisive|[0-9]{1,6}", step)
-        ):
+        is_made = kind == "svg" or (kind == "png" and has_png())
+        if not is_made or not re.fullmatch(r"decisive|[0-9]{1,6}", step):
             raise Refusal("NOT_FOUND", f"there is no picture {file[:80]!r}")
         try:
             replay = (await self._matches.find_replay(name)).replay
@@ -64,9 +61,8 @@ class PositionPictures:
         picture = self._kept.get((name, file))
         if picture is None:
             if self._rate.measure_wait("", 1):
-                raise Refusal(
-                    "RATE_EXCEEDED", "the server makes other pictures now; ask again", retry_after="1"
-                )
+                why = "the server makes other pictures now; ask again"
+                raise Refusal("RATE_EXCEEDED", why, retry_after="1")
             self._rate.take_units("", 1)
             picture = self._kept[name, file] = await asyncio.to_thread(_make_picture, replay, number, kind)
         headers = caching_headers(version, how_long) | {"cross-origin-resource-policy": "cross-origin"}
@@ -97,15 +93,8 @@ def draw_position(replay: MatchReplay, step: int) -> Shape:
     ]
     for seat, name in enumerate(replay.names):
         x, y = 30 + seat % columns * wide, 130 + seat // columns * high
-        shapes += _draw_seat(
-            replay.game,
-            frame,
-            seat,
-            name,
-            totals[seat],
-            (x, y, wide, high),
-            is_first=totals[seat] == max(totals),
-        )
+        place, is_first = (x, y, wide, high), totals[seat] == max(totals)
+        shapes += _draw_seat(replay.game, frame, seat, name, totals[seat], place, is_first=is_first)
     return make_element(
         "svg", make_element("title", frame.says), *shapes, xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {WIDTH} {HEIGHT}", width=WIDTH, height=HEIGHT, font_family="DejaVu Sans, Arial, sans-serif",
@@ -113,15 +102,8 @@ def draw_position(replay: MatchReplay, step: int) -> Shape:
 
 
 def _draw_seat(
-    game: str,
-    frame: Frame,
-    seat: int,
-    name: str,
-    points: int,
-    place: tuple[float, float, float, float],
-    *,
-    is_first: bool,
-) -> Iterator[Shape]:
+    game: str, frame: Frame, seat: int, name: str, points: int, place: tuple[float, float, float, float], *, is_first: bool
+) -> Iterator[Shape]:  # fmt: skip
     x, y, wide, high = place
     yield make_element(
         "rect", x=x + 8, y=y + 4, width=wide - 16, height=high - 12, rx=10, fill=CARD,
@@ -139,18 +121,10 @@ def _draw_seat(
 
 
 def _write(
-    x: float,
-    y: float,
-    words: str,
-    size: float,
-    fill: str = INK,
-    *,
-    weight: str = "normal",
-    anchor: str = "start",
-) -> Shape:
-    return make_element(
-        "text", words, x=x, y=y, font_size=size, fill=fill, font_weight=weight, text_anchor=anchor
-    )
+    x: float, y: float, words: str, size: float, fill: str = INK, *, weight: str = "normal", anchor: str = "start"
+) -> Shape:  # fmt: skip
+    look = {"fill": fill, "font_weight": weight, "text_anchor": anchor}
+    return make_element("text", words, x=x, y=y, font_size=size, **look)
 
 
 def _shorten(words: str, most: int) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
-from seatwise.v1 import match_pb2
+from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.league.settings import League
 from seatwise_server.pages.home_page import is_shown_live
 from seatwise_server.pages.match_page import viewer_match
@@ -35,12 +35,12 @@ class CompetitionLines:
         table = await self._calls.call("LadderService/ListStandings", ladder=name, page_size=SHOWN_STANDINGS)
         return [
             {
-                "place": line.place,
-                "bot": line.bot,
-                "name": bot_label(line.bot),
-                "told": f"{line.strength:+.0f}",
+                "place": each.place,
+                "bot": each.bot,
+                "name": bot_label(each.bot),
+                "told": f"{each.strength:+.0f}",
             }
-            for line in table.standings
+            for each in table.standings
         ]
 
     async def _read_league(self, name: str) -> list[dict[str, Any]]:
@@ -77,12 +77,11 @@ class ShowPage(CompetitionLines):
         )
 
     async def _list_matches(self, competition: str, state: int) -> Sequence[match_pb2.Match]:
-        matches: Sequence[match_pb2.Match] = (
-            await self._calls.call(
-                "MatchService/ListMatches", competition=competition, state=state, page_size=SHOWN_MATCHES
-            )
-        ).matches
-        return matches
+        wanted: dict[str, Any] = {"competition": competition, "state": state, "page_size": SHOWN_MATCHES}
+        found: match_service_pb2.ListMatchesResponse = await self._calls.call(
+            "MatchService/ListMatches", **wanted
+        )
+        return found.matches
 
 
 def choose_next(
@@ -112,13 +111,11 @@ class EmbedPages(CompetitionLines):
     async def make_match_page(self, _request: Request, values: list[str]) -> bytes:
         """Return a match: as it is played, as far as spectators may see it, or from shortly before its decisive moment on."""
         match = (await self._calls.call("MatchService/GetMatch", name=f"matches/{values[0]}")).match
-        is_shown = (
-            match.HasField("result")
-            if match.HasField("end_time") or match.deal_set.name
-            else match.state != match_pb2.Match.STATE_VOIDED
-        )
+        is_shown = match.state != match_pb2.Match.STATE_VOIDED
+        if match.HasField("end_time") or match.deal_set.name:
+            is_shown = match.HasField("result")
         title = f"{game_title(match.game)}: {', '.join(map(bot_label, match.bots))}"
-        return _render_embed(match.name, title, match=match, is_shown=is_shown)
+        return _render_embed(match.name, title, match, is_shown=is_shown)
 
     async def make_ladder_page(self, _request: Request, values: list[str]) -> bytes:
         """Return the first lines of a ladder."""
@@ -132,19 +129,7 @@ class EmbedPages(CompetitionLines):
 
 
 def _render_embed(
-    name: str,
-    title: str,
-    *,
-    match: match_pb2.Match | None = None,
-    is_shown: bool = False,
-    lines: Sequence[Any] = (),
-) -> bytes:
-    return render_page(
-        "embed.html.j2",
-        name=name,
-        title=title,
-        match=match,
-        is_shown=is_shown,
-        lines=lines,
-        viewer_match=viewer_match(match) if match else "",
-    )
+    name: str, title: str, match: match_pb2.Match | None = None, *, is_shown: bool = False, lines: Sequence[Any] = ()
+) -> bytes:  # fmt: skip
+    known = {"name": name, "title": title, "match": match, "is_shown": is_shown, "lines": lines}
+    return render_page("embed.html.j2", **known, viewer_match=viewer_match(match) if match else "")

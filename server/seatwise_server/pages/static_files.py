@@ -52,9 +52,8 @@ async def answer_static(_request: Request, values: list[str]) -> Response:
     if body is None or version != static_version():
         raise Refusal("NOT_FOUND", f"there is no file {name[:80]!r} of this version; load the page again")
     headers = {"cache-control": f"public, {FOREVER}", "cross-origin-resource-policy": "same-origin"}
-    return Response(
-        body, headers=headers | {"vary": "accept-encoding"}, media_type=STATIC_TYPES[name.rpartition(".")[2]]
-    )
+    headers["vary"] = "accept-encoding"
+    return Response(body, headers=headers, media_type=STATIC_TYPES[name.rpartition(".")[2]])
 
 
 ROBOTS = "User-agent: *\nDisallow: /operators\nDisallow: /seats\nDisallow: /v1\n"

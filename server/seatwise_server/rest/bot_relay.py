@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from cachetools import LRUCache
 from google.protobuf import descriptor_pool
@@ -60,11 +60,8 @@ FindReferee: TypeAlias = Callable[[], Awaitable[str]]
 """Finds the address of a referee; empty if none is known. Every referee can say of a match that it is over, or elsewhere."""
 
 
-class WireFactory(Protocol):
-    """Makes the wire of a bot to its lobby."""
-
-    def __call__(self, token: str) -> Wire:
-        """Return the wire with this token."""
+WireFactory: TypeAlias = Callable[[str], Wire]
+"""Makes the wire of a bot to its lobby, from its token."""
 
 
 def wires_to(http: HttpSettings) -> WireFactory:
@@ -276,9 +273,8 @@ class RefereeStream:
         self._unsent_bytes += request.ByteSize()
         if self._unsent_bytes > MOST_UNSENT_BYTES:
             self._unsent_bytes -= request.ByteSize()
-            raise Refusal(
-                "RATE_EXCEEDED", "the referee has not taken what you have sent; wait", retry_after="1"
-            )
+            why = "the referee has not taken what you have sent; wait"
+            raise Refusal("RATE_EXCEEDED", why, retry_after="1")
         self._seats.update({(item.match, item.seat): None for item in request.items if item.HasField("sit")})
         self._unsent += request.items
         self._due.set()
@@ -466,11 +462,8 @@ class BotEndpoints:
     async def _no_stream(self, request: Request, method: str, path: str) -> Refusal:
         """Authorize the caller first: one that has opened a stream was authorized then."""
         caller = await authorize_request(self._authenticator, method, request)
-        return Refusal(
-            "NO_STREAM",
-            f"no such stream of this bot is open at this server: open GET {path} first",
-            bot=caller.bot,
-        )
+        why = f"no such stream of this bot is open at this server: open GET {path} first"
+        return Refusal("NO_STREAM", why, bot=caller.bot)
 
 
 def _accepted() -> Response:

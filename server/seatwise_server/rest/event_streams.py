@@ -151,11 +151,9 @@ class _EventStreamResponse(Response):
     def _chunk_after(self, news: asyncio.Task[Any], *, is_stopping: bool) -> tuple[bytes, bool]:
         """The bytes to send next, and whether more may follow."""
         if not news.done():
-            return (
-                (self._encode_error(_stopping_refusal()), False)
-                if is_stopping
-                else (self._form.heartbeat, True)
-            )
+            if is_stopping:
+                return self._encode_error(_stopping_refusal()), False
+            return self._form.heartbeat, True
         try:
             item = news.result()
         except Exception as error:
@@ -165,11 +163,9 @@ class _EventStreamResponse(Response):
     def _encode_item(self, item: Any) -> bytes:
         """None is the end."""
         form = self._form
-        return (
-            form.ending
-            if item is None
-            else form.before_item + self._streams.encode_item(item) + form.after_item
-        )
+        if item is None:
+            return form.ending
+        return form.before_item + self._streams.encode_item(item) + form.after_item
 
     def _encode_error(self, error: Exception) -> bytes:
         refusal = call_log_of(self._request).refusal_for(error)

@@ -219,9 +219,8 @@ def _parse_json(body: bytes) -> dict[str, Any]:
 
 def _parse_whole_number(text: str) -> int:
     if len(text) > LONGEST_NUMBER:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"a number has {len(text)} digits; none has more than {LONGEST_NUMBER}"
-        )
+        why = f"a number has {len(text)} digits; none has more than {LONGEST_NUMBER}"
+        raise Refusal("INVALID_ARGUMENT", why)
     return int(text)
 
 

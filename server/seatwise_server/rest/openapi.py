@@ -76,11 +76,10 @@ class SchemaRegistry:
         name = schema_name(type_) + ("Input" if is_input and not type_.name.endswith("Request") else "")
         if name not in self._schemas:
             self._schemas[name] = {}  # a type may contain itself
-            self._schemas[name] = (
-                _enum_schema(type_)
-                if isinstance(type_, EnumDescriptor)
-                else self._message_schema(type_, is_input=is_input, without=without)
-            )
+            if isinstance(type_, EnumDescriptor):
+                self._schemas[name] = _enum_schema(type_)
+            else:
+                self._schemas[name] = self._message_schema(type_, is_input=is_input, without=without)
         return {"$ref": f"#/components/schemas/{name}"}
 
     def needs_fields(self, reference: Schema) -> bool:
@@ -90,15 +89,10 @@ class SchemaRegistry:
     def _message_schema(self, type_: Descriptor, *, is_input: bool, without: str) -> Schema:
         """A response always has the fields without presence. A request needs only those that the proto declares as required."""
         fields = [field for field in type_.fields if field.name != without]
-        required = [
-            field.json_name
-            for field in fields
-            if (
-                rule_of_field(field).is_required
-                if is_input
-                else rule_of_field(field).is_always_there or not field.has_presence
-            )
-        ]
+        rules = [(field, rule_of_field(field)) for field in fields]
+        required = [field.json_name for field, rule in rules if is_input and rule.is_required]
+        if not is_input:
+            required = [it.json_name for it, rule in rules if rule.is_always_there or not it.has_presence]
         return {
             "type": "object",
             **_description_of(type_),
@@ -124,12 +118,9 @@ class SchemaRegistry:
 
     def _value_schema(self, value: FieldDescriptor, field: FieldDescriptor, *, is_input: bool) -> Schema:
         if value.message_type is not None:
-            well_known = _WELL_KNOWN.get(value.message_type.full_name)
-            return (
-                self.refer_to(value.message_type, is_input=is_input)
-                if well_known is None
-                else dict(well_known)
-            )
+            if value.message_type.full_name in _WELL_KNOWN:
+                return dict(_WELL_KNOWN[value.message_type.full_name])
+            return self.refer_to(value.message_type, is_input=is_input)
         if value.enum_type is not None:
             return self.refer_to(value.enum_type)
         is_optional = is_input and not field.is_repeated and not rule_of_field(field).is_required
@@ -307,15 +298,10 @@ def _error_headers(status: int) -> dict[str, Any]:
         return {"headers": {"WWW-Authenticate": _header("Bearer: send a token")}}
     if status == 429:
         limit = "Of reads or changes: the units that are left, and the seconds until all are there"
-        return {
-            "headers": {
-                "Retry-After": _header("Seconds to wait before the next attempt"),
-                "RateLimit": _header(limit),
-                "RateLimit-Policy": _header(
-                    "Of reads or changes: the units at once, and the seconds in which they come back"
-                ),
-            }
-        }
+        policy = "Of reads or changes: the units at once, and the seconds in which they come back"
+        again = _header("Seconds to wait before the next attempt")
+        limits = {"RateLimit": _header(limit), "RateLimit-Policy": _header(policy)}
+        return {"headers": {"Retry-After": again, **limits}}
     return {}
 
 

@@ -129,12 +129,9 @@ def example_of_value(field: FieldDescriptor) -> Any:
         return [name, *others] if field.is_repeated else name
     example = None if field.enum_type is not None else _BY_NAME.get(field.name)
     if field.is_repeated:
-        is_map = bool(field.message_type is not None)
-        return (
-            example
-            if isinstance(example, dict if is_map else list)
-            else ({} if is_map else [_by_type(field)])
-        )
+        if field.message_type is not None:
+            return example if isinstance(example, dict) else {}
+        return example if isinstance(example, list) else [_by_type(field)]
     return _by_type(field) if example is None or isinstance(example, list | dict) else example
 
 

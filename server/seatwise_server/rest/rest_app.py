@@ -291,10 +291,8 @@ class _Endpoints:
 def _refuse_websocket(scope: Scope) -> None:
     """A client that asks for a WebSocket has the wrong port. Its stream would replace a good one of the same bot."""
     if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in scope["headers"]):
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            "this port takes no WebSockets: connect to that of --ws-port, which is 7481 unless the operator says otherwise",
-        )
+        why = "this port takes no WebSockets: connect to that of --ws-port, which is 7481 unless the operator says otherwise"
+        raise Refusal("INVALID_ARGUMENT", why)
 
 
 class _GzipOnRequest:

@@ -81,9 +81,8 @@ class CertificateReloader:
             return
         identity = read_identity(self._files)
         if identity.seconds_left <= 0 < self.identity.seconds_left:
-            raise TlsError(
-                f"{self._files.cert} has expired, on {identity.expires}, and the one before has not"
-            )
+            why = f"{self._files.cert} has expired, on {identity.expires}, and the one before has not"
+            raise TlsError(why)
         self._signature = signature
         if identity != self.identity:
             self.identity = identity

@@ -142,6 +142,5 @@ def _host(text: str) -> x509.GeneralName:
     try:
         return x509.DNSName(text)
     except ValueError:
-        raise TlsError(
-            f"a certificate cannot name the host {text!r}: use a host name or an IP address"
-        ) from None
+        why = f"a certificate cannot name the host {text!r}: use a host name or an IP address"
+        raise TlsError(why) from None

@@ -104,9 +104,8 @@ def _key_info_of_key(pem: bytes, file: Path) -> bytes:
     try:
         key = load_pem_private_key(pem, password=None)
     except TypeError:
-        raise TlsError(
-            f"{file} is protected by a password: decrypt it, the server cannot ask for one"
-        ) from None
+        why = f"{file} is protected by a password: decrypt it, the server cannot ask for one"
+        raise TlsError(why) from None
     except (ValueError, UnsupportedAlgorithm):
         raise TlsError(f"{file} holds no private key in PEM (-----BEGIN PRIVATE KEY-----)") from None
     return key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -77,10 +77,8 @@ def _read_token(message: SocketMessage) -> str:
         said = None
     if isinstance(said, dict) and said.keys() == {"token"} and isinstance(said["token"], str):
         return said["token"].strip().removeprefix("Bearer ")
-    raise Refusal(
-        "TOKEN_MISSING",
-        'send the token in the header Authorization: Bearer <token>, or as the first message, a text frame {"token": "..."}',
-    )
+    why = 'send the token in the header Authorization: Bearer <token>, or as the first message, a text frame {"token": "..."}'
+    raise Refusal("TOKEN_MISSING", why)
 
 
 class PlaySockets:

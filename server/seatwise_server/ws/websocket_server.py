@@ -139,10 +139,8 @@ def _check_origin(origin: str | None, host: str, rules: UpgradeRules) -> None:
     if origin is None or origin in rules.origins:
         return
     if not host or not _is_own_page(_host_of(origin) or "", host.lower(), rules.page_port):
-        raise Refusal(
-            "NOT_ALLOWED",
-            f"pages of {origin[:80]!r} may not connect here; its operator can allow it: --ws-origin",
-        )
+        why = f"pages of {origin[:80]!r} may not connect here; its operator can allow it: --ws-origin"
+        raise Refusal("NOT_ALLOWED", why)
 
 
 def _is_own_page(page: str, host: str, page_port: int | None) -> bool:
@@ -178,9 +176,8 @@ def _choose_format(offered: str) -> MessageFormat:
     for name in names:
         if name in FORMATS:
             return FORMATS[name]
-    raise Refusal(
-        "INVALID_ARGUMENT", f"name a subprotocol in Sec-WebSocket-Protocol: {JSON_FORMAT} or {PROTO_FORMAT}"
-    )
+    why = f"name a subprotocol in Sec-WebSocket-Protocol: {JSON_FORMAT} or {PROTO_FORMAT}"
+    raise Refusal("INVALID_ARGUMENT", why)
 
 
 UPGRADE_S = 10.0

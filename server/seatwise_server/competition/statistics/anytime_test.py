@@ -60,9 +60,8 @@ class AnytimeTest:
 
     def __post_init__(self) -> None:
         if not 0 < self.least_points < MOST_LEAST_POINTS:
-            raise ValueError(
-                f"least_points: must be between 0 and {MOST_LEAST_POINTS:g}, not {self.least_points}"
-            )
+            why = f"least_points: must be between 0 and {MOST_LEAST_POINTS:g}, not {self.least_points}"
+            raise ValueError(why)
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < value < 0.5:
                 raise ValueError(f"{name}: must be between 0 and 0.5, not {value}")

@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from random import Random
 from typing import Final
@@ -101,19 +101,14 @@ def estimate_share(values: Iterable[tuple[str, float]]) -> Estimate:
     Source: E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927).
     """
     plain = estimate_mean(values)
-    worth = (
-        plain.value * (1 - plain.value) / plain.standard_error**2
-        if 0 < plain.standard_error < math.inf
-        else plain.clusters
-    )
+    worth: float = plain.clusters
+    if 0 < plain.standard_error < math.inf:
+        worth = plain.value * (1 - plain.value) / plain.standard_error**2
     z = normal_quantile((1 + CONFIDENCE) / 2)
     middle = (plain.value + z * z / (2 * worth)) / (1 + z * z / worth)
-    half = (
-        z / (1 + z * z / worth) * math.sqrt(plain.value * (1 - plain.value) / worth + (z / (2 * worth)) ** 2)
-    )
-    return Estimate(
-        plain.value, max(0.0, middle - half), min(1.0, middle + half), plain.standard_error, plain.clusters
-    )
+    spread = math.sqrt(plain.value * (1 - plain.value) / worth + (z / (2 * worth)) ** 2)
+    half = z / (1 + z * z / worth) * spread
+    return replace(plain, low=max(0.0, middle - half), high=min(1.0, middle + half))
 
 
 MOST_DRAWS: Final = 2000

@@ -51,13 +51,8 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
 
 def format_tick(value: float) -> str:
     """Return the label of a tick."""
-    return (
-        f"{value:.0f}"
-        if value == round(value)
-        else f"{value:.1f}"
-        if value * 10 == round(value * 10)
-        else f"{value:.2f}"
-    )
+    digits = next((digits for digits in (0, 1) if value * 10**digits == round(value * 10**digits)), 2)
+    return f"{value:.{digits}f}"
 
 
 def _round_step(about: float) -> float:
@@ -108,15 +103,8 @@ def draw_dot(x: float, y: float, class_: str, told: str) -> Shape:
 
 def draw_bar(x: float, y: float, width: float, height: float, class_: str, told: str) -> Shape:
     """Draw a filled rectangle."""
-    return make_element(
-        "rect",
-        make_element("title", told),
-        x=x,
-        y=y,
-        width=max(width, 0),
-        height=max(height, 0),
-        class_=class_,
-    )
+    size = {"width": max(width, 0), "height": max(height, 0)}
+    return make_element("rect", make_element("title", told), x=x, y=y, **size, class_=class_)
 
 
 def draw_path(places: Iterable[tuple[float, float]], class_: str, told: str) -> Shape:
@@ -187,10 +175,8 @@ def draw_interval_curve(
 def draw_columns(title: str, columns: Sequence[tuple[str, int]], below: str) -> Shape:
     """Draw a column for each label and its number."""
     height, foot = 180.0, 130.0
-    each, y = (
-        COLUMNS_WIDTH / max(1, len(columns)),
-        Scale(0, max((count for _, count in columns), default=1), foot, 18),
-    )
+    each, most = COLUMNS_WIDTH / max(1, len(columns)), max((count for _, count in columns), default=1)
+    y = Scale(0, most, foot, 18)
     shapes = [draw_line(0, foot, COLUMNS_WIDTH, foot, "axis")]
     for place, (label, count) in enumerate(columns):
         middle, top = (place + 0.5) * each, y.position_of(count)
@@ -200,20 +186,19 @@ def draw_columns(title: str, columns: Sequence[tuple[str, int]], below: str) -> 
                 draw_bar(place * each + 2, top, each - 4, foot - top, "mark s0", f"{label}: {count}"),
                 draw_text(middle, top - 4, str(count), "tick", "middle"),
             ]
-    return draw_picture(
-        COLUMNS_WIDTH, height, title, [*shapes, draw_text(COLUMNS_WIDTH, height - 8, below, "unit", "end")]
-    )
+    shapes.append(draw_text(COLUMNS_WIDTH, height - 8, below, "unit", "end"))
+    return draw_picture(COLUMNS_WIDTH, height, title, shapes)
 
 
 def draw_curves(
     title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit: str, below: str
 ) -> Shape:
     """Draw lines over the matches of a season, each labelled at its end."""
-    height, foot = 300.0, 260.0
+    height, foot, right = 300.0, 260.0, FIGURE_WIDTH - NAMES_WIDTH
     places = [place for line_ in series.values() for place in line_]
-    x = scale_for([each for each, _ in places], 50, FIGURE_WIDTH - NAMES_WIDTH)
+    x = scale_for([each for each, _ in places], 50, right)
     y = scale_for([each for _, each in places], foot, 22)
-    shapes = [*_draw_grid(x, 22, foot), *_draw_rungs(y, 50, FIGURE_WIDTH - NAMES_WIDTH)]
+    shapes = [*_draw_grid(x, 22, foot), *_draw_rungs(y, 50, right)]
     ends = _spread_labels({name: y.position_of(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
     for number, (name, line_) in enumerate(series.items()):
         if line_:
@@ -223,11 +208,8 @@ def draw_curves(
                 draw_path(drawn, f"curve {class_}", name),
                 draw_text(drawn[-1][0] + 6, ends[name] + 4, name, f"end {class_}"),
             ]
-    shapes += [
-        draw_text(16, 11, unit, "unit"),
-        draw_text(FIGURE_WIDTH - NAMES_WIDTH, height - 2, below, "unit", "end"),
-    ]
-    return draw_picture(FIGURE_WIDTH, height, title, shapes)
+    words = draw_text(16, 11, unit, "unit"), draw_text(right, height - 2, below, "unit", "end")
+    return draw_picture(FIGURE_WIDTH, height, title, [*shapes, *words])
 
 
 def draw_histogram(title: str, values: Sequence[int], low: int, high: int, most: int, series: int) -> Shape:
@@ -250,9 +232,8 @@ def draw_histogram(title: str, values: Sequence[int], low: int, high: int, most:
         least, top = low + column * step, y.position_of(counts[column])
         told = f"{least}{f' to {least + step - 1}' if step > 1 else ''} points: {counts[column]} matches"
         if counts[column]:
-            shapes.append(
-                draw_bar(30 + column * each + 0.5, top, each - 1, foot - top, f"bar s{series % SERIES}", told)
-            )
+            left, class_ = 30 + column * each + 0.5, f"bar s{series % SERIES}"
+            shapes.append(draw_bar(left, top, each - 1, foot - top, class_, told))
     shapes += _draw_column_labels(low, high, step, each, foot)
     if values:
         mean = 30 + (add_up(values) / len(values) - low + 0.5) / step * each
@@ -313,25 +294,25 @@ def _draw_column_labels(low: int, high: int, step: int, each: float, foot: float
 
 
 def _draw_grid(x: Scale, top: float, foot: float, count: int = 8) -> list[Shape]:
-    return [
-        shape
-        for mark in x.ticks(count)
-        for shape in (
-            draw_line(x.position_of(mark), top, x.position_of(mark), foot, "grid"),
-            draw_text(x.position_of(mark), foot + 16, format_tick(mark), "tick", "middle"),
+    shapes: list[Shape] = []
+    for mark in x.ticks(count):
+        at = x.position_of(mark)
+        shapes += (
+            draw_line(at, top, at, foot, "grid"),
+            draw_text(at, foot + 16, format_tick(mark), "tick", "middle"),
         )
-    ]
+    return shapes
 
 
 def _draw_rungs(y: Scale, left: float, right: float) -> list[Shape]:
-    return [
-        shape
-        for mark in y.ticks(5)
-        for shape in (
-            draw_line(left, y.position_of(mark), right, y.position_of(mark), "grid"),
-            draw_text(left - 6, y.position_of(mark) + 4, format_tick(mark), "tick", "end"),
+    shapes: list[Shape] = []
+    for mark in y.ticks(5):
+        at = y.position_of(mark)
+        shapes += (
+            draw_line(left, at, right, at, "grid"),
+            draw_text(left - 6, at + 4, format_tick(mark), "tick", "end"),
         )
-    ]
+    return shapes
 
 
 def _spread_labels(places: Mapping[str, float], least: float) -> dict[str, float]:

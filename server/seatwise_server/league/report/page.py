@@ -149,11 +149,8 @@ def _describe_verdict(
 
 
 def _describe_deals(league: League, season: Season) -> str:
-    if (
-        league.deals == "travelling"
-        and season.results
-        and not any(each.deal for each in season.results.values())
-    ):
+    has_stayed = season.results and not any(each.deal for each in season.results.values())
+    if league.deals == "travelling" and has_stayed:
         return STAYED
     return DEAL_SENTENCES[league.deals].format(how=TRUSTED if league.is_trusted else FRESH)
 
@@ -219,11 +216,8 @@ def standings_table(
 
 
 def _describe_order(tie_breaks: Sequence[str]) -> str:
-    return (
-        f"Ordered by {', then '.join(map(TIE_BREAK_WORDS.__getitem__, tie_breaks))}."
-        if tie_breaks
-        else BRACKET
-    )
+    criteria = ", then ".join(map(TIE_BREAK_WORDS.__getitem__, tie_breaks))
+    return f"Ordered by {criteria}." if criteria else BRACKET
 
 
 def _format_strength(strength: Strength | None) -> str:
@@ -256,16 +250,14 @@ def _draw_strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
 
 def _crosstable_rows(facts: Facts) -> list[dict[str, Any]]:
     met = build_crosstable(facts.results.values())
-    return [
-        {
-            "player": player,
-            "cells": [
-                None if other == player else (met.get((player, other), NEVER_MET), pair_anchor(row, column))
-                for column, other in enumerate(facts.order)
-            ],
-        }
-        for row, player in enumerate(facts.order)
-    ]
+    rows = []
+    for row, player in enumerate(facts.order):
+        cells = [
+            None if other == player else (met.get((player, other), NEVER_MET), pair_anchor(row, column))
+            for column, other in enumerate(facts.order)
+        ]
+        rows.append({"player": player, "cells": cells})
+    return rows
 
 
 def _draw_histograms(facts: Facts) -> list[dict[str, Any]]:
@@ -273,16 +265,12 @@ def _draw_histograms(facts: Facts) -> list[dict[str, Any]]:
     everything = [each for values in points.values() for each in values] or [0]
     low, high = min(everything), max(everything)
     most = figures.highest_column(list(points.values()), low, high)
-    return [
-        {
-            "name": facts.names[player],
-            "plot": figures.draw_histogram(
-                f"Points of {facts.names[player]}", values, low, high, most, series
-            ),
-            "told": _describe_spread(values),
-        }
-        for series, (player, values) in enumerate(points.items())
-    ]
+    found = []
+    for series, (player, values) in enumerate(points.items()):
+        name = facts.names[player]
+        plot = figures.draw_histogram(f"Points of {name}", values, low, high, most, series)
+        found.append({"name": name, "plot": plot, "told": _describe_spread(values)})
+    return found
 
 
 def _describe_spread(values: Sequence[int]) -> str:

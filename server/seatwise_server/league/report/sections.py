@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeVar
 
 from markupsafe import Markup
 
@@ -48,6 +50,8 @@ LESS_LUCK = "Mean points a match, corrected for the luck of the deal, with 95 % 
 PARTS = "The parts are the same in all seasons. The standings use uncorrected points."
 ROTATED = "All bots had the same cards at every seat, so the means above contain no luck of the deal."
 UNMET = "-"
+YES_NO = {True: "yes", False: "no"}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +82,17 @@ def extra_sections(
     results = list(so_far.results.values())
     if not results:
         return []
-    is_last_look = not due and not is_anytime_test(schedule)
-    statistics = tuple(
-        _last_look_parts(facts, results) if is_last_look else _running_parts(facts, so_far, due)
-    )
-    sections = [
-        *([Section("statistics", "How certain the figures are", statistics)] if statistics else []),
-        Section(
-            "fairness",
-            "Fairness checks",
-            fairness_parts(
-                check_fairness([*results, *list_walk_over_meetings(schedule, so_far)], facts.timed_answers()),
-                facts.names,
-                _name_owners(facts),
-            ),
-        ),
-    ]
+    sections: list[Section] = []
     if isinstance(schedule, ABTest):
-        sections.insert(0, Section("test", "The test", (_test_part(schedule, facts, so_far),)))
-    return sections
+        sections.append(Section("test", "The test", (_test_part(schedule, facts, so_far),)))
+    is_last_look = not due and not is_anytime_test(schedule)
+    parts = _last_look_parts(facts, results) if is_last_look else _running_parts(facts, so_far, due)
+    if statistics := tuple(parts):
+        sections.append(Section("statistics", "How certain the figures are", statistics))
+    meetings = [*results, *list_walk_over_meetings(schedule, so_far)]
+    found = check_fairness(meetings, facts.timed_answers())
+    parts = fairness_parts(found, facts.names, _name_owners(facts))
+    return [*sections, Section("fairness", "Fairness checks", tuple(parts))]
 
 
 def _last_look_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
@@ -110,12 +106,16 @@ def _last_look_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[
 
 def _means_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     means = estimate_entrant_means(results)
-    rows = [_make_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     return Part(
         title="Points a match",
-        plot=draw_whiskers("Mean points a match with 95 % intervals", rows, "points a match"),
+        plot=_draw_means("Mean points a match with 95 % intervals", means, facts),
         notes=("Matches on the same deal are not independent: each deal counts as one observation.",),
     )
+
+
+def _draw_means(title: str, means: Mapping[str, Estimate], facts: Facts) -> Markup:
+    rows = [_make_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
+    return draw_whiskers(title, rows, "points a match")
 
 
 def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
@@ -124,19 +124,13 @@ def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]
         return
     best = found[-1]
     means, plain = estimate_entrant_means(results, best.points), estimate_entrant_means(results)
-    rows = [_make_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     is_level = all(abs(means[player].value - plain[player].value) < LEVEL for player in means)
+    told = "Minus {}: {:.0f} % of the variance of single matches remains."
     yield Part(
         title="Corrected for the luck of the deal",
-        words=tuple(
-            f"Minus {each.how}: {100 * each.left:.0f} % of the variance of single matches remains."
-            for each in found
-        ),
-        plot=None if is_level else draw_whiskers(LESS_LUCK, rows, "points a match"),
-        notes=(
-            *((ROTATED,) if is_level else ()),
-            PARTS,
-        ),
+        words=tuple(told.format(each.how, 100 * each.left) for each in found),
+        plot=None if is_level else _draw_means(LESS_LUCK, means, facts),
+        notes=(ROTATED, PARTS) if is_level else (PARTS,),
     )
 
 
@@ -146,31 +140,25 @@ def _running_parts(facts: Facts, so_far: SoFar, due: Sequence[ScheduledMatch]) -
         return
     by_round = facts.league.format in ROUND_FORMATS
     found = follow_differences(so_far.results, [match.id for match in due], by_round=by_round)
-    rows = [
-        (
-            f"{facts.names[one]} less {facts.names[other]}",
-            f"{own.mean:+.2f}",
-            _format_ends(*own.interval(1 - CONFIDENCE)),
-            str(own.count),
-            "yes" if own.find_side(0.0, 1 - CONFIDENCE) else "no",
-        )
-        for place, one in enumerate(facts.order)
-        for other in facts.order[place + 1 :]
-        if (own := found.get((one, other))) is not None
-    ]
+    rows = []
+    for pair, own in _in_order(facts, found):
+        ends, is_told = own.interval(1 - CONFIDENCE), bool(own.find_side(0.0, 1 - CONFIDENCE))
+        rows.append((pair, f"{own.mean:+.2f}", _format_ends(*ends), str(own.count), YES_NO[is_told]))
+    units = "rounds" if by_round else "deals"
     yield Part(
         title="Differences at every look",
         words=(AT_EVERY_LOOK,),
-        heads=(
-            "pair",
-            "points a match",
-            "95 % at every look",
-            "rounds" if by_round else "deals",
-            "distinguishable",
-        ),
+        heads=("pair", "points a match", "95 % at every look", units, "distinguishable"),
         rows=tuple(rows),
         notes=("Rounds count in their order, up to the first one that is not complete.",),
     )
+
+
+def _in_order(facts: Facts, found: Mapping[tuple[str, str], T]) -> Iterable[tuple[str, T]]:
+    """Yield what was found of each pair, with the words for it, in the order of the standings."""
+    for one, other in combinations(facts.order, 2):
+        if (own := found.get((one, other))) is not None:
+            yield f"{facts.names[one]} less {facts.names[other]}", own
 
 
 def _format_ends(low: float, high: float) -> str:
@@ -178,19 +166,11 @@ def _format_ends(low: float, high: float) -> str:
 
 
 def _differences_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
-    found = estimate_differences(results)
-    rows = [
-        (
-            f"{facts.names[one]} less {facts.names[other]}",
-            f"{own.value:+.2f}",
-            (f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.standard_error) else "one deal: none"),
-            str(own.clusters),
-            ("yes" if own.low > 0 or own.high < 0 else "no"),
-        )
-        for place, one in enumerate(facts.order)
-        for other in facts.order[place + 1 :]
-        if (own := found.get((one, other))) is not None
-    ]
+    rows = []
+    for pair, own in _in_order(facts, estimate_differences(results)):
+        ends = f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.standard_error) else "one deal: none"
+        is_told = own.low > 0 or own.high < 0
+        rows.append((pair, f"{own.value:+.2f}", ends, str(own.clusters), YES_NO[is_told]))
     return Part(
         title="Differences on the same deals",
         heads=("pair", "points a match", "95 % interval", "deals", "distinguishable"),
@@ -248,13 +228,11 @@ def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
         "for H0": [(float(unit), _limit(each.for_h0, most)) for unit, each in enumerate(course, 1)],
         "needed": _level_curve(math.log(1 / test.alpha), ratios),
     }
+    told = {"verdict": verdict, "units": len(ratios), "has_too_few": test.has_too_few(differences)}
     return Part(
         words=(
             f"H1: {a} makes more points than {b}. H0: {a} does not make {test.least_points:g} points a match more.",
-            describe_verdict(
-                facts.league,
-                {"verdict": verdict, "units": len(ratios), "has_too_few": test.has_too_few(differences)},
-            ),
+            describe_verdict(facts.league, told),
             f"{a} makes {found.mean:+.2f} points a match more; 95 % interval {_format_ends(*found.interval(1 - CONFIDENCE))}.",
         ),
         plot=draw_curves("Course of the test", series, "log of the evidence", "units, each on one deal"),
@@ -307,16 +285,10 @@ def _name_owners(facts: Facts) -> Iterable[str]:
 
 def _favour_parts(found: FairnessReport, names: Mapping[str, str]) -> Iterable[Part]:
     rows = [
-        (
-            f"{names[each.taker]} where {names[each.giver]} sits",
-            f"{each.gain:+.2f}",
-            f"{each.low:+.2f} to {each.high:+.2f}",
-            str(each.matches),
-            each.found_by,
-            f"{each.corrected_p_value:.3f}",
-        )
+        (f"{names[each.taker]} where {names[each.giver]} sits", f"{each.gain:+.2f}", f"{each.low:+.2f} to {each.high:+.2f}",
+         str(each.matches), each.found_by, f"{each.corrected_p_value:.3f}")
         for each in found.favours[:MOST_FAVOURS]
-    ]
+    ]  # fmt: skip
     if rows:
         yield Part(
             title="Pairs: results at the tables of another bot",
@@ -340,16 +312,10 @@ def _seat_bias_parts(found: FairnessReport) -> Iterable[Part]:
 
 def _timing_parts(found: FairnessReport, names: Mapping[str, str]) -> Iterable[Part]:
     rows = [
-        (
-            names[each.bot],
-            f"{each.mean_ms:.1f}",
-            f"{each.low_ms:.1f} to {each.high_ms:.1f}",
-            f"{each.worst.over_ms:.1f} in {each.worst.match}",
-            str(each.answers),
-            f"{each.corrected_p_value:.3f}",
-        )
+        (names[each.bot], f"{each.mean_ms:.1f}", f"{each.low_ms:.1f} to {each.high_ms:.1f}",
+         f"{each.worst.over_ms:.1f} in {each.worst.match}", str(each.answers), f"{each.corrected_p_value:.3f}")
         for each in found.clock_bias
-    ]
+    ]  # fmt: skip
     if rows:
         yield Part(
             title="The referee's clock compared with the bots' own",
