@@ -23,7 +23,7 @@ from seatwise.replay import record_units  # noqa: E402
 from seatwise.rl import encode_view, observation_layout  # noqa: E402
 from seatwise.rl.actions import legal_actions  # noqa: E402
 from seatwise.rl.dataset import read_dataset  # noqa: E402
-from seatwise.units import LocalWorkers  # noqa: E402
+from seatwise.units import LocalWorkers, RayWorkers  # noqa: E402
 from seatwise_referee.game import Seat  # noqa: E402
 from seatwise_referee.games.ugo import Ugo  # noqa: E402
 
@@ -155,6 +155,22 @@ def test_a_data_set_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     records.write_bytes(records.read_bytes() + records.read_bytes().splitlines(keepends=True)[0])
     with pytest.raises(UsageError, match="another plan"):
         read_dataset([records], seats=2, merge=parts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")  # an error in a thread of Ray would keep its answer for ever
+def test_a_data_set_is_read_on_ray(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install 'seatwise[ray]'")
+    records = tmp_path / "records.jsonl"
+    seatwise.play(["random"] * 2, matches=70, seed="r", options={"rounds": 1}, records=str(records))
+    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100 * 2**20, logging_level="error")
+    try:
+        found = read_dataset([records], seats=2, workers=RayWorkers("ray"))
+    finally:
+        ray.shutdown()
+    whole = read_dataset([records], seats=2)
+    assert all(np.array_equal(one, other) for one, other in zip(whole, found, strict=True))
 
 
 def test_only_the_moves_of_some_bots_become_rows(tmp_path: Path) -> None:

@@ -278,6 +278,9 @@ def test_parts_of_a_season_are_merged_to_the_same_bytes_and_refused_where_they_d
             play(one, merged, merge=merge)
     with pytest.raises(UsageError, match=r"deals\.key is of another --seed"):
         play(one, merged, seed="8", merge=parts[2:])
+    with pytest.raises(UsageError, match=r"other settings \(.*rounds"):
+        play(replace(one, rounds=9), merged, units=range(1), out=tmp_path / "part")
+    assert play(two, merged, units=range(1), out=tmp_path / "part").is_over
     assert play(one, merged, merge=[parts[1], parts[0]]).is_over
     assert published(merged) == published(tmp_path / "whole")
 

@@ -121,7 +121,7 @@ async def play_league(
     suffix = hashlib.sha256(derive_key(where.seed)).hexdigest()[:6] if where.seed else secrets.token_hex(3)
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{suffix}"
     if where.work.out:
-        book = season_log.copy_season_log(results, new_name)
+        book = season_log.copy_season_log(results, league, new_name)
     else:
         book = season_log.open_season_log(results, league, new_name)
     if league.has_local_tables:

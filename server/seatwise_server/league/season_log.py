@@ -245,9 +245,20 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
         raise
 
 
-def copy_season_log(folder: Path, new_name: str) -> SeasonLog:
-    """Return a copy of the season log in that folder, or of one that begins, which is lost when it is closed. Raises `UsageError`."""
-    season = read_season(folder)[1] if has_begun(folder) else Season(new_name)
+def copy_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
+    """Return a copy of the season log in that folder, or of one that begins, which is lost when it is closed.
+
+    Its bots may lie elsewhere: it may be of another machine. Raises `UsageError` if it is of another league.
+    """
+    season = Season(new_name)
+    if has_begun(folder):
+        settings, season = read_season(folder)
+        here, there = (
+            plain | {"entrants": [each["name"] for each in plain["entrants"]]}
+            for plain in (league.to_json(), settings)
+        )
+        if here != there:
+            raise UsageError(_explain_other_league(folder, {"settings": settings}, league))
     return SeasonLog(TemporaryFile(), season)
 
 
