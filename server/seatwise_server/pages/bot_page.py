@@ -18,7 +18,6 @@ from seatwise.replay import charges_in
 from seatwise.v1 import match_pb2
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Agreed, Defaulted, DefaultReason, Entry, entry_from_json
-from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.league.report.figures import draw_columns, draw_interval_curve
 from seatwise_server.pages.page_responses import PageCalls, ending_words, last_part, render_page
 from seatwise_server.refusal import Refusal
@@ -155,7 +154,7 @@ class BotPageContent:
         found = await self._calls.call("BotService/ListOpponents", name=name, page_size=LISTED_OPPONENTS)
         listed = await self._calls.call("MatchService/ListMatches", bot=name, page_size=JUDGED_MATCHES)
         matches = listed.matches
-        clocked = [match for match in matches if match.HasField("result") and not is_hosted_game(match.game)]
+        clocked = [match for match in matches if match.HasField("result")]
         clocks = await self._clocks.read_clocks(name, clocked[:CLOCKED_MATCHES])
         places = await self._read_places(name, matches)
         ladders = [place["competition"] for place in places if place["competition"].startswith("ladders/")]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,11 +11,10 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from seatwise.kits import KITS
-from seatwise.kits.frames import count_totals
+from seatwise.kits.frames import Frame, count_totals
 from seatwise.rules import read_rules
 from seatwise.v1 import ladder_pb2, match_pb2
 from seatwise_referee.hosted.hosted_rules import HostedRules
-from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.pages.match_page import LiveFrames, viewer_match
 from seatwise_server.pages.page_responses import (
     PageCalls,
@@ -55,12 +53,13 @@ class HomePage:
         ladders = (await self._calls.call("LadderService/ListLadders", page_size=LISTED_LADDERS)).ladders
         running = [ladder for ladder in ladders if not ladder.HasField("close_time")]
         finished = (await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches
-        featured = find_featured(live.matches, finished)
+        scores = await self._read_scores(live.matches)
+        featured = find_featured(live.matches, finished, scores)
         return render_page(
             "home.html.j2",
             featured=featured,
             viewer_match=viewer_match(featured) if featured else "",
-            scores=await self._read_scores(live.matches),
+            scores=scores,
             games=[name for name in KITS if render_rules(name)],
             guest_games=self._guest_games,
             live=live.matches,
@@ -78,13 +77,13 @@ class HomePage:
         return await self._calls.call("MatchService/ListMatches", state=state, page_size=size)
 
     async def _read_scores(self, matches: Sequence[match_pb2.Match]) -> dict[str, dict[str, Any]]:
-        """Return the round and the points of the first live matches, by their names, as far as spectators may see them."""
-        shown = [match for match in matches if is_shown_live(match)][:SCORED_MATCHES]
-        found = await asyncio.gather(*(self._live.find_position(match.name) for match in shown))
-        tables = [(match, seen[0].table) for match, seen in zip(shown, found, strict=True) if seen]
+        """Return the round and the points of the first live matches that spectators are shown, by their names."""
+        open_to_all = [match for match in matches if not match.deal_set.name][:SCORED_MATCHES]
+        found = await self._live.find_positions(open_to_all)
         return {
-            match.name: {"table": table, "points": count_totals(table, len(match.bots))}
-            for match, table in tables
+            match.name: describe_score(found[match.name], len(match.bots))
+            for match in open_to_all
+            if match.name in found
         }
 
     async def _with_leaders(self, ladder: ladder_pb2.Ladder) -> dict[str, Any]:
@@ -92,18 +91,21 @@ class HomePage:
         return {"ladder": ladder, "leaders": table.standings}
 
 
-def is_shown_live(match: match_pb2.Match) -> bool:
-    """Return whether pages show the positions of this match while it is played."""
-    return not match.deal_set.name and not is_hosted_game(match.game)
+def describe_score(frame: Frame, seats: int) -> dict[str, Any]:
+    """Return what a small board tells of a position: the round, or the first text of a drawing, and the points if it has them."""
+    table: Any = frame.table
+    drawn = table.get("drawing", ())
+    texts = [item["text"] for item in drawn if "text" in item and item.get("owner") is None]
+    told = f"Round {table['round']} of {table['rounds']}" if table.get("round") else "".join(texts[:1])
+    return {"told": told, "points": () if drawn and "running" not in table else count_totals(table, seats)}
 
 
 def find_featured(
-    live: Sequence[match_pb2.Match], finished: Sequence[match_pb2.Match]
+    live: Sequence[match_pb2.Match], finished: Sequence[match_pb2.Match], shown: Collection[str]
 ) -> match_pb2.Match | None:
-    """Return the match that the home page plays: the first live one, or else the closest of those that ended last."""
-    shown = next(filter(is_shown_live, live), None)
+    """Return the match that the home page plays: the first live one of those that are shown, or else the closest of those that ended last."""
     ended = [match for match in finished if match.HasField("result") and last_part(match.game) in KITS]
-    return shown or min(ended, key=_lead_of, default=None)
+    return next((match for match in live if match.name in shown), min(ended, key=_lead_of, default=None))
 
 
 def _lead_of(match: match_pb2.Match) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cachetools import LRUCache, TTLCache
@@ -195,8 +195,14 @@ def _to_json(value: Any) -> bytes:
 
 POSITION_S = 2.0
 """How long a page waits for the position of a match."""
+QUICK_POSITION_S = 0.5
+"""How long it waits where spectators may be shown none: for a game from outside, and for many matches at once."""
+READ_POSITION_S = 10.0
+"""How long it is read. A later page shows it then: of a game from outside, the first one may come after its check alone."""
 KEPT_POSITIONS = 64
 SHARED_POSITION_S = 2.0
+KNOWN_POSITION_S = 15.0
+"""How old a position may be that is shown because the server is busy."""
 WATCH = "MatchService/WatchMatch"
 
 
@@ -210,6 +216,7 @@ class LiveFrames:
         self._quota = Places(PAGE_SPECTATORS)
         self._positions: TTLCache[str, asyncio.Task[tuple[Frame, str] | None]]
         self._positions = TTLCache(KEPT_POSITIONS, SHARED_POSITION_S)
+        self._known: TTLCache[str, tuple[Frame, str]] = TTLCache(KEPT_POSITIONS, KNOWN_POSITION_S)
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Return the stream, which is refused where `WatchMatch` is refused."""
@@ -222,32 +229,40 @@ class LiveFrames:
         written = b'{"frames":[]}'
         async with self._steps_of(f"matches/{values[0]}") as steps:
             with suppress(TimeoutError):
-                async with asyncio.timeout(POSITION_S):
+                async with asyncio.timeout(READ_POSITION_S):
                     written = await steps.write_steps()
         headers = {"cache-control": "no-store", "vary": "accept-encoding"}
         return Response(written, headers=headers, media_type=JSON_TYPE)
 
-    async def find_position(self, name: str) -> tuple[Frame, str] | None:
+    async def find_position(self, name: str, wait_s: float = POSITION_S) -> tuple[Frame, str] | None:
         """Return the newest position that spectators may see, also as text; `None` if none comes soon.
 
         One reading serves all who ask within `SHARED_POSITION_S`, and is no read of theirs.
         """
         if (reading := self._positions.get(name)) is None:
             reading = self._positions[name] = asyncio.create_task(self._read_position(name))
-        return await asyncio.shield(reading)
+        await asyncio.wait({reading}, timeout=wait_s)
+        return (reading.result() if reading.done() else None) or self._known.get(name)
+
+    async def find_positions(self, matches: Iterable[match_pb2.Match]) -> dict[str, Frame]:
+        """Return the newest positions of those of these matches that spectators are shown, by their names."""
+        names = [match.name for match in matches if not match.deal_set.name]
+        found = await asyncio.gather(*(self.find_position(name, QUICK_POSITION_S) for name in names))
+        return {name: position[0] for name, position in zip(names, found, strict=True) if position}
 
     async def _read_position(self, name: str) -> tuple[Frame, str] | None:
         writer: PositionWriter | None = None
         with suppress(Refusal, TimeoutError):
             async with (
-                asyncio.timeout(POSITION_S),
+                asyncio.timeout(READ_POSITION_S),
                 aclosing(await self._calls.open_shared_stream(WATCH, name=name)) as responses,
             ):
                 async for response in responses:
                     if response.HasField("match"):
                         writer = PositionWriter(response.match)
                     elif writer and response.WhichOneof("view"):
-                        return writer.write_position(response)
+                        self._known[name] = writer.write_position(response)
+                        return self._known[name]
         return None
 
     async def _follow_news(self, name: str) -> AsyncGenerator[bytes, None]:
@@ -297,8 +312,15 @@ class KeptReplay:
     replay: MatchReplay
     json: bytes
     """The replay as the viewer in the browser reads it."""
+    decisive_step: int
     position: str = ""
     """The last position of a game from outside, as text."""
+
+    def read_frame(self, step: int) -> Frame:
+        """Return a step with all that lies on the table: of a game from outside, only the JSON has it."""
+        frame = self.replay.frames[step]
+        told = {} if frame.own else json.loads(self.json)["frames"][step]
+        return frame if frame.own else replace(frame, table=told["table"], own=tuple(told["own"]))
 
 
 class MatchPage:
@@ -319,6 +341,8 @@ class MatchPage:
         with suppress(ViewsFailed):
             kept = await self.find_replay(name) if match.HasField("result") else None
         is_live = match.state == match_pb2.Match.STATE_RUNNING
+        position = await self._find_position(match) if is_live else kept.position if kept else ""
+        is_open = not is_hosted and not match.deal_set.name and not match.HasField("end_time")
         return render_page(
             "match.html.j2",
             match=match,
@@ -329,14 +353,18 @@ class MatchPage:
             is_hosted=is_hosted,
             has_rules=_has_rules(match.game),
             is_live=is_live,
-            position=await self._find_position(match) if is_live else kept.position if kept else "",
+            position=position,
+            has_viewer=bool(kept or position or is_open),
             address=address_of(request),
             viewer_match=viewer_match(match),
         )
 
     async def _find_position(self, match: match_pb2.Match) -> str:
         """Return the position of a live match as text; empty if spectators may see none."""
-        found = None if match.deal_set.name else await self._live.find_position(match.name)
+        if match.deal_set.name:
+            return ""
+        wait_s = QUICK_POSITION_S if is_hosted_game(match.game) else POSITION_S
+        found = await self._live.find_position(match.name, wait_s)
         return found[1] if found else ""
 
     async def answer_frames(self, request: Request, values: list[str]) -> Response:
@@ -376,12 +404,12 @@ def _read_replay(written: str, position: str) -> KeptReplay:
         frames.append(Frame(**{**each, "moves": (), "table": {}, "own": (), "times": times}))
     names = {field.name for field in fields(MatchReplay)}
     replay = MatchReplay(**{name: told[name] for name in names} | {"frames": frames})
-    return KeptReplay(replay, written.encode(), position)
+    return KeptReplay(replay, written.encode(), told["decisive_step"], position)
 
 
 def _make_replay(record: str) -> KeptReplay:
     replay = build_replay(json.loads(record))
-    return KeptReplay(replay, json.dumps(replay.to_json(), separators=(",", ":")).encode())
+    return KeptReplay(replay, _to_json(replay.to_json()), replay.decisive_step)
 
 
 def _has_rules(game: str) -> bool:

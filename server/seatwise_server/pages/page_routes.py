@@ -60,7 +60,7 @@ def add_pages(
         "/leagues/{league}": leagues.make_page,
         "/leagues/{league}/matches": leagues.make_matches_page,
         "/rules/{game}": make_rules_page,
-        "/show": ShowPage(calls).make_page,
+        "/show": ShowPage(calls, live).make_page,
         "/bots/{bot}/versions/{version}": BotPageContent(calls).make_page,
     }
     for path, make_page in pages.items():

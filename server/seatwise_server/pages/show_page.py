@@ -11,8 +11,7 @@ from starlette.requests import Request
 
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.league.settings import League
-from seatwise_server.pages.home_page import is_shown_live
-from seatwise_server.pages.match_page import viewer_match
+from seatwise_server.pages.match_page import LiveFrames, viewer_match
 from seatwise_server.pages.page_responses import MakePage, PageCalls, bot_label, game_title, render_page
 from seatwise_server.refusal import Refusal
 
@@ -56,6 +55,10 @@ class CompetitionLines:
 class ShowPage(CompetitionLines):
     """Answers /show?ladder=... and /show?league=..."""
 
+    def __init__(self, calls: PageCalls, live: LiveFrames) -> None:
+        super().__init__(calls)
+        self._live = live
+
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
         """Return the page with the match that follows the one which the query names as `after`."""
         ladder, league, after = (request.query_params.get(key, "") for key in ("ladder", "league", "after"))
@@ -63,7 +66,9 @@ class ShowPage(CompetitionLines):
             raise Refusal("NOT_FOUND", "name a ladder or a league: /show?ladder=main")
         name = f"ladders/{ladder}" if ladder else f"leagues/{league}"
         lines = await self.read_lines(name)
-        live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
+        running = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
+        shown = await self._live.find_positions(running)
+        live = [match for match in running if match.name in shown]
         finished = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
         match = choose_next(live, finished, after)
         told = {"ladder": ladder} if ladder else {"league": league}
@@ -88,9 +93,8 @@ def choose_next(
     live: Sequence[match_pb2.Match], finished: Sequence[match_pb2.Match], after: str
 ) -> match_pb2.Match | None:
     """Return a live match, or else the finished one that is next in the list, after whose end it begins again."""
-    shown = [match for match in live if is_shown_live(match)]
-    if shown:
-        return next((match for match in shown if match.name != after), shown[0])
+    if live:
+        return next((match for match in live if match.name != after), live[0])
     ended = [match for match in finished if match.HasField("result")]
     places = [place for place, match in enumerate(ended, start=1) if match.name == after]
     return ended[places[0] % len(ended) if places else 0] if ended else None

@@ -39,7 +39,7 @@ from seatwise_server.league.report.facts import describe_leaders
 from seatwise_server.league.report.figures import draw_heat_map
 from seatwise_server.league.settings import Entrant
 from seatwise_server.pages.bot_page import LISTED_OPPONENTS, BotPageContent, draw_answer_times
-from seatwise_server.pages.home_page import HomePage, find_featured
+from seatwise_server.pages.home_page import HomePage, describe_score, find_featured
 from seatwise_server.pages.ladder_page import CURVES, LADDER_PLACES, MOST_POINTS, LadderPage, describe_likes
 from seatwise_server.pages.league_page import (
     LeagueFigures,
@@ -491,8 +491,9 @@ async def test_full_lists_of_matches_are_small() -> None:
 class NoPositions:
     """Stands for the steps of live matches."""
 
-    async def find_position(self, _name: str) -> None:
+    async def find_positions(self, _matches: Any) -> dict[str, Any]:
         """Finds none."""
+        return {}
 
 
 async def test_the_featured_match_is_live_or_else_the_closest_whose_positions_are_shown() -> None:
@@ -501,10 +502,21 @@ async def test_the_featured_match_is_live_or_else_the_closest_whose_positions_ar
     secret = match_pb2.Match(name="matches/of-a-set", game="games/ugo")
     secret.deal_set.name = "sets/one"
     live = match_pb2.Match(name="matches/live", game="games/ugo")
-    assert find_featured([secret], [far, close]) is close
-    assert find_featured([secret, live], [far, close]) is live
-    assert find_featured([], []) is None
+    assert find_featured([secret], [far, close], ()) is close
+    assert find_featured([secret, live], [far, close], [live.name]) is live
+    assert find_featured([], [], ()) is None
     assert order_of((2, 3, 1), True) == [2, 0, 1] == order_of((5, 4, 9), False)
+
+
+async def test_a_small_board_of_a_game_from_outside_tells_what_its_drawing_tells() -> None:
+    drawing: list[dict[str, Any]] = [{"text": "own", "owner": 0}, {"text": "Hand 1 of 4"}]
+    for table, told in (
+        ({"drawing": drawing, "running": [-3, 0]}, ("Hand 1 of 4", (-3, 0))),
+        ({"drawing": drawing[:1]}, ("", ())),
+        ({"round": 2, "rounds": 3, "points": [[4, 5]], "running": [1, 0]}, ("Round 2 of 3", (5, 5))),
+    ):
+        frame = cast("Any", SimpleNamespace(table=table))
+        assert tuple(describe_score(frame, 2).values()) == told
 
 
 async def test_the_home_page_of_a_busy_server_is_small() -> None:
@@ -539,18 +551,19 @@ async def test_the_big_screen_has_the_standings_and_the_match_that_comes_next() 
     calls.answers["ListMatches"] = lambda fields: match_service_pb2.ListMatchesResponse(
         matches=[] if fields["state"] == match_pb2.Match.STATE_RUNNING else ended
     )
-    first = await ShowPage(calls).make_page(asking("ladder=main"), [])
+    show = ShowPage(calls, cast("Any", NoPositions()))
+    first = await show.make_page(asking("ladder=main"), [])
     assert packed_with_files(first) < LARGEST_PAGE
     assert first.count(b'<span class="who">') == SHOWN_STANDINGS
     follows = f"/show?ladder=main&amp;after=matches%2F{ended[0].name[8:]}"
     assert f'data-next="{follows}" data-frames="/{ended[0].name}/frames"' in first.decode()
     assert f'<noscript><meta http-equiv="refresh" content="20; url={follows}"></noscript>' in first.decode()
-    page = await ShowPage(calls).make_page(asking(f"league=spring&after={ended[0].name}"), [])
+    page = await show.make_page(asking(f"league=spring&after={ended[0].name}"), [])
     assert f'data-frames="/{ended[1].name}/frames"' in page.decode()
     ended.clear()
-    assert b'<body class="show between">' in await ShowPage(calls).make_page(asking("league=spring"), [])
+    assert b'<body class="show between">' in await show.make_page(asking("league=spring"), [])
     with pytest.raises(Refusal, match="name a ladder or a league"):
-        await ShowPage(calls).make_page(asking("ladder=a&league=b"), [])
+        await show.make_page(asking("ladder=a&league=b"), [])
 
 
 async def test_the_next_match_of_the_big_screen_is_live_or_else_the_next_of_the_list() -> None:

@@ -20,6 +20,7 @@ from harness.http import http_connection
 from harness.ladder import Rung, played_with_a_friend
 from harness.page_size import LARGEST_PAGE, packed_size
 from harness.table import Chair, Table
+from matches.one_match import Desk
 from seasons.one_season import league_of
 from starlette.requests import Request
 
@@ -36,6 +37,7 @@ from seatwise_server.pages.ladder_page import ladder_verdict, whiskers_of
 from seatwise_server.pages.league_page import LeagueFigures, plan_league, schedule_rows
 from seatwise_server.pages.operator_pages import MOST_SESSIONS, SESSION_S, OperatorPages, OperatorSessions
 from seatwise_server.pages.page_responses import render_page
+from seatwise_server.play.spectating import spectator_view
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.tls.made_certificates import self_signed_files
@@ -616,6 +618,32 @@ async def test_one_reading_of_a_position_serves_all_who_ask_at_once(monkeypatch:
     monkeypatch.setattr(frames, "_read_position", read_position)
     found = await asyncio.gather(*[frames.find_position("matches/a") for _ in range(3)])
     assert (found, read) == (["a position"] * 3, ["matches/a"])
+
+
+class LateMatch(WatchedMatch):
+    """The calls of a page that watches a match whose first position comes late, and then comes again."""
+
+    async def _responses(self) -> AsyncGenerator[match_service_pb2.WatchMatchResponse, None]:
+        yield await anext(super()._responses())
+        desk = Desk()
+        desk.sit_all()
+        while True:
+            await asyncio.sleep(0.05)
+            yield spectator_view(desk.match.position, desk.setup, 0)
+
+
+async def test_a_busy_server_shows_an_older_position_and_waits_for_the_first_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frames = match_page.LiveFrames(LateMatch(), EventStreams())  # type: ignore[arg-type]
+    assert await frames.find_position("matches/a", 0.0) is None
+    known = await frames.find_position("matches/a")
+    assert known
+    frames._positions.clear()
+    assert await frames.find_position("matches/a", 0.0) == known
+    monkeypatch.setattr(match_page, "POSITION_S", 0.0)
+    steps = await frames.answer_steps(Request({"type": "http", "client": None}), ["a"])
+    assert len(json.loads(bytes(steps.body))["frames"]) == 1
 
 
 # The wheel that visitors get here

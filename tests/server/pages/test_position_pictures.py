@@ -11,9 +11,10 @@ import pytest
 from matches.scenes import RACES, TURNS, smooth
 from starlette.requests import Request
 
-from seatwise.replay import build_replay
+from seatwise.kits.frames import count_totals
+from seatwise.replay import MatchReplay, build_replay
 from seatwise.v1 import match_pb2, match_service_pb2
-from seatwise_server.pages.match_page import MatchPage
+from seatwise_server.pages.match_page import MatchPage, _read_replay
 from seatwise_server.pages.page_responses import PageCalls, has_png
 from seatwise_server.pages.position_picture import MADE_PER_SECOND, PositionPictures, draw_position
 from seatwise_server.refusal import Refusal
@@ -44,26 +45,35 @@ def pictures() -> PositionPictures:
     return PositionPictures(MatchPage(RecordCalls(), live=cast("Any", None)))
 
 
+def texts_of(replay: MatchReplay, step: int) -> list[str | None]:
+    """The texts of the picture of a step."""
+    return [each.text for each in ElementTree.fromstring(draw_position(replay, step)).iter(TEXT)]
+
+
 @pytest.mark.parametrize("scene", [*TURNS.values(), *RACES.values()], ids=[*TURNS, *RACES])
 def test_every_step_can_be_drawn(scene: Any) -> None:
     replay = build_replay(json.loads(scene().line()))
     for step in {0, len(replay.frames) // 2, replay.decisive_step, len(replay.frames) - 1}:
-        words = [each.text for each in ElementTree.fromstring(draw_position(replay, step)).iter(TEXT)]
-        assert all(name in words for name in replay.names)
+        totals = map(str, count_totals(replay.frames[step].table, len(replay.names)))
+        assert {*replay.names, *totals} <= {*texts_of(replay, step)}
 
 
-def test_names_stay_text_and_games_from_outside_show_their_drawing_as_text() -> None:
+@pytest.mark.asyncio
+async def test_names_stay_text_and_games_from_outside_show_their_drawing() -> None:
     replay = build_replay(json.loads(RECORD))
     drawing = [{"zone": "hand", "cards": [{"text": "Q<"}], "owner": 0}, {"counter": "pot", "value": 3}]
-    frame = replace(replay.frames[3], table={"drawing": drawing}, own=({"drawing": []}, None))
+    frame = replace(replay.frames[3], table={"drawing": drawing}, own=(None, None))
+    last = replace(frame, table={"drawing": []})
     strange = replace(
-        replay, game="leduc", bots=('bots/<script>&"/versions/1', replay.bots[1]), frames=(frame,)
+        replay, game="leduc", bots=('bots/<script>&"/versions/1', replay.bots[1]), frames=(frame, last)
     )
-    drawn = draw_position(strange, 0)
+    made = pictures()
+    made._matches._kept["matches/m"] = _read_replay(json.dumps({**strange.to_json(), "decisive_step": 0}), "")
+    drawn = bytes((await made.answer(asking(), ["m", "decisive.svg"])).body).decode()
     assert "<script" not in drawn
     words = [each.text for each in ElementTree.fromstring(drawn).iter(TEXT)]
-    assert {'<script>&"', "hand: Q<"} <= set(words)
-    assert "pot: 3" not in words
+    assert {'<script>&"', "hand", "Q<", "pot: 3"} <= set(words)
+    assert "0" not in words  # the game draws no points
 
 
 @pytest.mark.asyncio

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from seatwise.kits.frames import SOFT, Frame, FrameWriter, SeatPicture, TableFacts, describe_lead, draw_words
+from seatwise.kits.frames import (
+    INK,
+    PAPER,
+    RULE,
+    SOFT,
+    Frame,
+    FrameWriter,
+    PictureShape,
+    SeatPicture,
+    TableFacts,
+    describe_lead,
+    draw_box,
+    draw_words,
+)
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.hosted.drawing import describe_drawing, describe_move_json, draw_any_view
 from seatwise_referee.hosted.hosted_game import GameFault
@@ -126,15 +139,40 @@ def make_frame_writer(rules: HostedRules) -> FrameWriter:
     return HostedFrameWriter(rules)
 
 
-MOST_LINES = 7
+WIDE, LEAST_WIDE, CARD_WIDE, CARD_HIGH = 480, 300, 32, 44
+CARD_COLOURS = {"red": "#b3261e", "blue": "#1f4fa8", "green": "#2f6b1f"}
 
 
-def draw_seat(frame: Frame, seat: int) -> SeatPicture:
-    """Return the first lines of the drawing that are of this seat, as text."""
-    drawings: list[Any] = [frame.table, frame.own[seat] or {}]
-    items = [item for each in drawings for item in each.get("drawing", ()) if item.get("owner") == seat]
-    told = (
-        line if len(line) <= 46 else f"{line[:45].strip()}…" for line in describe_drawing(items)[:MOST_LINES]
-    )
-    shapes = [draw_words(0, 20 + 24 * number, line, 17, SOFT) for number, line in enumerate(told)]
-    return SeatPicture(480, 24 * MOST_LINES, shapes)
+def draw_seat(frame: Frame, seat: int | None) -> SeatPicture:
+    """Return the picture of all that is of this seat, or of none: counters and texts, and below them zones of cards."""
+    own: Any = frame.table if seat is None else frame.own[seat] or frame.table
+    items = [item for item in own.get("drawing", ()) if item.get("owner") == seat]
+    words = " \u00b7 ".join(line for item in items if "zone" not in item for line in describe_drawing([item]))
+    shapes = [draw_words(0, 16, words if len(words) < 61 else f"{words[:60].strip()}\u2026", 16, SOFT)]
+    x, y, wide = 0.0, 22, max(LEAST_WIDE, min(WIDE, 8.2 * len(words)))
+    for item in items:
+        if cards := item.get("cards"):
+            gap = min(CARD_WIDE + 3, (WIDE - 2 * CARD_WIDE - 14) / max(1, len(cards) - 1))
+            long = max(7.5 * len(item["zone"]), (len(cards) - 1) * gap + CARD_WIDE)
+            if x and x + long > WIDE:
+                x, y = 0.0, y + CARD_HIGH + 22
+            shapes += [draw_words(x, y + 13, item["zone"], 13, SOFT), *_draw_cards(cards, x, y + 18, gap)]
+            x, wide = x + long + 14, max(wide, x + long)
+    return SeatPicture(wide, y + CARD_HIGH + 20, shapes)
+
+
+def _draw_cards(cards: Sequence[Mapping[str, Any]], x: float, y: float, gap: float) -> Iterator[PictureShape]:
+    for place, card in enumerate(cards):
+        left, is_down = x + place * gap, card.get("face") == "down"
+        yield draw_box(left, y, CARD_WIDE, CARD_HIGH, rx=4, fill=RULE if is_down else PAPER, stroke=SOFT)
+        if not is_down:
+            colour = CARD_COLOURS.get(card.get("colour", ""), INK)
+            middle = {"font_weight": "bold", "text_anchor": "middle"}
+            yield draw_words(
+                left + CARD_WIDE / 2,
+                y + 28,
+                card["text"][:4],
+                15 if len(card["text"]) < 3 else 12,
+                colour,
+                **middle,
+            )

@@ -1,7 +1,9 @@
 // Draws games from outside: zones of cards, counters, boards and texts, as the game or its views say.
 import { group, label, picture, shape, shorten } from "./shapes.js";
 
-const TABLE_WIDTH = 440, LEAST_TABLE = 240, SEAT_WIDTH = 324, GAP = 14, CARD_HEIGHT = 44, CELL = 32;
+const TABLE_WIDTH = 440, LEAST_TABLE = 240, GAP = 14, CARD_HEIGHT = 44, CELL = 32;
+// On a small screen two seats beside one another must be readable.
+const seatWidth = (seats) => (seats > 2 && matchMedia("(max-width: 44rem)").matches ? 240 : 324);
 const LETTER = 7.5; // the mean width of a letter of 14 pixels
 
 const cardWidth = ({ text = "" }) => Math.max(30, text.length * 9 + 8);
@@ -81,11 +83,13 @@ function drawItems(items, width, title, least = width) {
 }
 
 const isOpen = ({ owner }) => owner === null || owner === undefined;
+// The first text of the table stands over it.
+const findFact = ({ table }) => table.drawing.find((item) => "text" in item && isOpen(item));
 
 export const HOSTED = {
-  drawTable: ({ table }) => drawItems(table.drawing.filter(isOpen), TABLE_WIDTH, "Table: ", LEAST_TABLE),
+  drawTable: (frame) => drawItems(frame.table.drawing.filter((item) => isOpen(item) && item !== findFact(frame)), TABLE_WIDTH, "Table: ", LEAST_TABLE),
   drawSeat: (frame, seat, name) =>
-    drawItems((frame.own[seat] ?? frame.table).drawing.filter(({ owner }) => owner === seat), SEAT_WIDTH, `${name}. `),
+    drawItems((frame.own[seat] ?? frame.table).drawing.filter(({ owner }) => owner === seat), seatWidth(frame.left.length), `${name}. `),
   drawOpened: () => picture(10, 10, ""),
-  describeFacts: (frame) => (frame.kind === "finished" ? "The end" : frame.kind === "dealt" ? "The deal" : "The table"),
+  describeFacts: (frame) => findFact(frame)?.text ?? (frame.kind === "finished" ? "The end" : frame.kind === "dealt" ? "The deal" : "The table"),
 };

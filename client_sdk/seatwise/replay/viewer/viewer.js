@@ -89,7 +89,7 @@ class Viewer {
     this.opened = { section: make("details", { class: "opened", open: "" }), title: make("summary"), drawn: make("div") };
     this.opened.section.append(this.opened.title, this.opened.drawn);
     this.moves = make("ol", { class: "moves", tabindex: "0", "aria-label": "Moves" });
-    const told = make("div", { class: "told", tabindex: "0", role: "group", "aria-label": "This step" }, this.facts, this.sentence, this.turn, this.hint);
+    const told = make("div", { class: "told", tabindex: "0", role: "group", "aria-label": "This step" }, this.facts, this.turn, this.sentence, this.hint);
     const stage = make("div", { class: "stage" }, make("div", { class: "top" }, told, this.table), this.boards, this.opened.section);
     this.side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
     element.classList.add("viewer", ...(this.isFeatured ? ["featured"] : []));
@@ -249,7 +249,7 @@ class Viewer {
     this.link.setAttribute("href", this.linkToStep());
     // Places are read after all changes: each reading after a change lays the page out once more.
     const top = current.offsetTop, height = moves.clientHeight, hidden = top - moves.scrollTop;
-    if (hidden < 0 || hidden > height * 0.8) moves.scrollTop = top - height / 4;
+    if (hidden < 0 || hidden + current.offsetHeight > height) moves.scrollTop = top - height / 4;
   }
 
   // Links, viewpoints, keys, play

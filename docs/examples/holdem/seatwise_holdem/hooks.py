@@ -62,7 +62,7 @@ class Holdem(HoldemRules):
             {"counter": "Pot", "value": view["pot"]},
         ]
         before = None if is_over or not view["last"] else view["last"][-1]
-        if before:
+        if before and before["board"]:
             drawn.append({"zone": "Board before", "cards": draw_cards(before["board"])})
         for each in range(SEATS):
             hole = view["hole"] if each == seat else (shown.get("holes") or NO_HOLES)[each]
