@@ -81,12 +81,8 @@ def off_queues(off: OffQueues) -> bot_pb2.OffQueues:
 
 def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
     """Return the resource of a bot, without anything of its token."""
-    return bot_pb2.Bot(
-        name=known.bot,
-        owner=known.owner,
-        create_time=timestamp(known.create_ms * 1000),
-        revoked=known.is_revoked,
-    )
+    create_time = timestamp(known.create_ms * 1000)
+    return bot_pb2.Bot(name=known.bot, owner=known.owner, create_time=create_time, revoked=known.is_revoked)
 
 
 def optional_timestamp(milliseconds: int | None) -> Timestamp | None:

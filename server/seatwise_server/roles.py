@@ -201,9 +201,8 @@ class LobbyRole(Role):
         if websockets:
             admit_guest = self.guests.admit_guest if self.guests else None
             authentication = SocketAuthentication(common.authenticator, admit_guest)
-            websockets.add_handler(
-                ATTEND_PATH, AttendSockets(self.lobby, authentication, common.open_streams)
-            )
+            handler = AttendSockets(self.lobby, authentication, common.open_streams)
+            websockets.add_handler(ATTEND_PATH, handler)
 
     async def start(self) -> Tasks:
         common = self._common

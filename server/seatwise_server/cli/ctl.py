@@ -201,9 +201,8 @@ def _add_audit_arguments(parser: ArgumentParser) -> None:
 def _list_audit(args: Namespace) -> int:
     """List the entries, oldest first."""
     with asking.open_service(args, AccessServiceStub) as ask:
-        request = access_service_pb2.ListAuditEntriesRequest(
-            page_size=1000, page_token=str(max(0, args.after))
-        )
+        page_token = str(max(0, args.after))
+        request = access_service_pb2.ListAuditEntriesRequest(page_size=1000, page_token=page_token)
         entries = asking.read_entries(ask, "ListAuditEntries", request, "entries")
         if args.json:
             for entry in entries:

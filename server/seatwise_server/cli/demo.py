@@ -157,9 +157,8 @@ class _Ladder:
         self._admin = admin
         demo = DEMOS[game]
         limits = TimeControl(free_ms=demo.free_ms) if demo.free_ms else None
-        ladder = ladder_pb2.Ladder(
-            name=LADDER, game=f"games/{game}", seats=len(demo.bots), time_control=limits
-        )
+        seats = len(demo.bots)
+        ladder = ladder_pb2.Ladder(name=LADDER, game=f"games/{game}", seats=seats, time_control=limits)
         admin.create_ladder(ladder)
 
     def play_matches(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:

@@ -107,9 +107,8 @@ def _show_bar() -> Iterator[Screen]:
 
         def show(runner: SeasonRunner) -> None:
             total = runner.schedule.expected_matches(runner.so_far)
-            bar.update(
-                task, total=total, completed=count_done(runner), description=pace.describe_progress(runner)
-            )
+            completed = count_done(runner)
+            bar.update(task, total=total, completed=completed, description=pace.describe_progress(runner))
 
         yield Screen(_limit_rate(BAR_EVERY_S, show), lambda text: bar.console.print(text, markup=False))
 

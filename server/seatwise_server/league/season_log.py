@@ -58,9 +58,8 @@ class Season:
     def so_far(self) -> SoFar:
         """The season as the schedule needs it."""
         absences = {void.table: void.blamed for void in self.voids if void.absent or void.excuse}
-        return SoFar(
-            self.results, {void.table for void in self.voids}, absences, self.draws, self._find_left()
-        )
+        voids = {void.table for void in self.voids}
+        return SoFar(self.results, voids, absences, self.draws, self._find_left())
 
     def _find_left(self) -> dict[str, tuple[str, ...]]:
         """Return by match the bots for which a substitute resigned it, or that left it when they were given up."""

@@ -48,9 +48,8 @@ class GuestPages:
         ticket, token = await self._tickets.new_ticket(peer_of_page(), game)
         url = f"{SEATS}/{last_part(ticket.match)}"
         cookie = seat_cookie(url, token, is_secure=request.url.scheme == "https")
-        return Response(
-            status_code=303, headers={"location": url, "set-cookie": cookie, "cache-control": "no-store"}
-        )
+        headers = {"location": url, "set-cookie": cookie, "cache-control": "no-store"}
+        return Response(status_code=303, headers=headers)
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Return the page at which the guest plays; the match's own page when it is over."""
@@ -65,9 +64,8 @@ class GuestPages:
                 raise
         else:
             if match.state in (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED):
-                return Response(
-                    status_code=303, headers={"location": f"/{name}", "cache-control": "no-store"}
-                )
+                headers = {"location": f"/{name}", "cache-control": "no-store"}
+                return Response(status_code=303, headers=headers)
         if ticket is None or not is_mine:
             why = f"this browser holds no seat of {name}. Anybody may watch it: /{name}. The home page gives you a seat"
             raise Refusal("NOT_ALLOWED", why)

@@ -89,9 +89,8 @@ class InboundItems:
     def _sit_down(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
         nonce = item.sit.nonce
         if len(nonce) not in (0, NONCE_BYTES):
-            _reject_item(
-                stream, item, "MALFORMED", f"a nonce has {NONCE_BYTES} bytes, or none; this has {len(nonce)}"
-            )
+            message = f"a nonce has {NONCE_BYTES} bytes, or none; this has {len(nonce)}"
+            _reject_item(stream, item, "MALFORMED", message)
             return
         every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
         stream.ping_first()
@@ -108,9 +107,8 @@ class InboundItems:
         try:
             move = _decode_answer(asked, game)
         except WrongGame:
-            _reject_item(
-                stream, item, "WRONG_GAME", f"this match plays {game}; set the move's field {game!r}"
-            )
+            message = f"this match plays {game}; set the move's field {game!r}"
+            _reject_item(stream, item, "WRONG_GAME", message)
         except MalformedMove as malformed:
             _reject_item(stream, item, "MALFORMED", str(malformed))
         else:
@@ -124,9 +122,8 @@ class InboundItems:
         without an owner.
         """
         if stream.lookups >= MOST_LOOKUPS:
-            _reject_item(
-                stream, item, "TOO_MANY", f"more than {MOST_LOOKUPS} lookups of other matches are open"
-            )
+            message = f"more than {MOST_LOOKUPS} lookups of other matches are open"
+            _reject_item(stream, item, "TOO_MANY", message)
             return
         if self._lookup_rates.measure_wait(stream.bot, 1.0):
             _reject_item(

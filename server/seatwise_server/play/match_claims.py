@@ -333,9 +333,8 @@ class Takeover:
 
     async def _read_unowned(self, holder: str, most: int) -> list[UnownedMatch]:
         """Return the matches whose jobs this process took, without those that are open here."""
-        return await self._with_fences(
-            await self._store.jobs.jobs_of(holder, most, kinds=self._kinds), holder
-        )
+        held = await self._store.jobs.jobs_of(holder, most, kinds=self._kinds)
+        return await self._with_fences(held, holder)
 
     async def _with_fences(self, held: Sequence[Job], holder: str) -> list[UnownedMatch]:
         jobs = [job for job in held if not self._host.has_match(job.match)]

@@ -256,9 +256,8 @@ class PlayStreams:
         other = self._streams.get(stream.bot)
         if other is None and len(self._streams) >= MOST_STREAMS:
             COUNTS.count_fault("LIMIT")
-            raise Refusal(
-                "SERVER_FULL", f"{MOST_STREAMS} bots are connected here; try again soon", retry_after="5"
-            )
+            message = f"{MOST_STREAMS} bots are connected here; try again soon"
+            raise Refusal("SERVER_FULL", message, retry_after="5")
         replaced = Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot)
         if other and other.arrival > stream.arrival:
             raise replaced

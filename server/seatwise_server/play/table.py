@@ -267,9 +267,8 @@ class Table:
             )
             return [*stalls, *effects] if stalls else effects
         except GameFault as fault:
-            self._log.error(
-                "game_failed", game=self.match.setup.game, why=str(fault), exc_info=fault.__cause__
-            )
+            why = str(fault)
+            self._log.error("game_failed", game=self.match.setup.game, why=why, exc_info=fault.__cause__)
             return self._void_failed_match(VoidReason.GAME_FAULT, now)
         except Exception:
             self._log.exception("match_failed")

@@ -66,9 +66,8 @@ WireFactory: TypeAlias = Callable[[str], Wire]
 
 def wires_to(http: HttpSettings) -> WireFactory:
     """Return the factory of wires to the lobby that the settings name. Raises `UsageError` for settings that cannot be."""
-    security = Security.resolve_options(
-        insecure=http.is_lobby_insecure or None, tls_pin=http.lobby_pin or None
-    )
+    tls_pin = http.lobby_pin or None
+    security = Security.resolve_options(insecure=http.is_lobby_insecure or None, tls_pin=tls_pin)
     return lambda token: GrpcWire(http.lobby, token, security=security)
 
 

@@ -105,9 +105,8 @@ class GrpcServer:
             ("grpc.max_allowed_incoming_connections", most_connections),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
         )
-        self.server = grpc.aio.server(
-            interceptors=[ErrorInterceptor(logs_calls=logs_calls)], options=SERVER_OPTIONS + limits
-        )
+        interceptors = [ErrorInterceptor(logs_calls=logs_calls)]
+        self.server = grpc.aio.server(interceptors=interceptors, options=SERVER_OPTIONS + limits)
         self._servers = [self.server]
         self._health = HealthServicer()
         self._services: list[str] = []

@@ -58,9 +58,8 @@ class AccessService:
             )
         except AccessTokenExists as there:
             raise Refusal("ALREADY_EXISTS", str(there)) from None
-        return pb.CreateAccessTokenResponse(
-            access_token=resources.access_token_resource(issued.token), token=issued.text
-        )
+        access_token = resources.access_token_resource(issued.token)
+        return pb.CreateAccessTokenResponse(access_token=access_token, token=issued.text)
 
     async def list_access_tokens(
         self, caller: Caller, request: pb.ListAccessTokensRequest
@@ -72,10 +71,8 @@ class AccessService:
             )
         except BadPageToken:
             raise bad_page_token() from None
-        return pb.ListAccessTokensResponse(
-            access_tokens=[resources.access_token_resource(it) for it in tokens if _may_manage(caller, it)],
-            next_page_token=token,
-        )
+        access_tokens = [resources.access_token_resource(it) for it in tokens if _may_manage(caller, it)]
+        return pb.ListAccessTokensResponse(access_tokens=access_tokens, next_page_token=token)
 
     async def rotate_access_token(
         self, caller: Caller, request: pb.RotateAccessTokenRequest
@@ -85,9 +82,8 @@ class AccessService:
             issued = await self._access_tokens.rotate_token(request.name)
         except AccessTokenAbsent as absent:
             raise Refusal("NOT_FOUND", str(absent)) from None
-        return pb.RotateAccessTokenResponse(
-            access_token=resources.access_token_resource(issued.token), token=issued.text
-        )
+        access_token = resources.access_token_resource(issued.token)
+        return pb.RotateAccessTokenResponse(access_token=access_token, token=issued.text)
 
     async def revoke_access_token(
         self, caller: Caller, request: pb.RevokeAccessTokenRequest

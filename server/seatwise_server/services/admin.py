@@ -118,9 +118,8 @@ def _referee_state(beat: Heartbeat, silent_ms: int) -> pb.Referee.State:
 def _live_match(job: Job, fence: Fence | None) -> pb.LiveMatch:
     if fence is None:
         return pb.LiveMatch(match=job.match)
-    return pb.LiveMatch(
-        match=job.match, referee=f"referees/{fence.owner}", epoch=fence.epoch, deaths=fence.deaths
-    )
+    referee = f"referees/{fence.owner}"
+    return pb.LiveMatch(match=job.match, referee=referee, epoch=fence.epoch, deaths=fence.deaths)
 
 
 # How many bots wait in each queue, for metrics and for operators.

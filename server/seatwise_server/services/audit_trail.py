@@ -59,9 +59,8 @@ class AuditTrail:
         try:
             if self._unwritten:
                 count, self._unwritten = self._unwritten, 0
-                await self._audit.append_event(
-                    _event("", "", "", f"{count} refusals", "refused: not written singly")
-                )
+                event = _event("", "", "", f"{count} refusals", "refused: not written singly")
+                await self._audit.append_event(event)
             thing = "" if request is None else await self._thing_of(request)
             await self._audit.append_event(_event(name, peer, method, thing, f"refused: {reason}"))
         except StoreUnavailable:

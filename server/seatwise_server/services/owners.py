@@ -122,9 +122,8 @@ class OwnerService:
                 await self._owners.drop_owner(name)
             raise Refusal("NOT_ALLOWED", f"this invite was used {invite.uses} times; ask for a new one")
         owner = await self._find_owner(name)
-        issued = await self._access_tokens.create_token(
-            name, OWNER_SCOPES, 0, f"{invite.name} {name} {owner.create_ms}"
-        )
+        request_id = f"{invite.name} {name} {owner.create_ms}"
+        issued = await self._access_tokens.create_token(name, OWNER_SCOPES, 0, request_id)
         return pb.CreateOwnerResponse(owner=await self._show_owner(owner), token=issued.text)
 
     async def _sign_in(self, name: str, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:

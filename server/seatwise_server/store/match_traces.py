@@ -137,9 +137,8 @@ class MatchTraceReader(StorePart):
         """
         unlisted = await self.unlisted_among(matches)
         kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in unlisted])
-        owned = await self._run_commands(
-            [("HEXISTS", keys.match_fence(match), "epoch") for match in unlisted]
-        )
+        commands = [("HEXISTS", keys.match_fence(match), "epoch") for match in unlisted]
+        owned = await self._run_commands(commands)
         found = zip(unlisted, kept, owned, strict=True)
         return [match for match, until, is_owned in found if until is None and not is_owned]
 

@@ -57,12 +57,8 @@ def count_comparisons(results: Iterable[LoggedResult]) -> Comparisons:
     bots = tuple(sorted(matches))
     number = {bot: n for n, bot in enumerate(bots)}
     pieces = Counter(_group_clusters(rated, number))
-    return Comparisons(
-        bots,
-        tuple(sorted(pieces.items())),
-        tuple(_count_pairs(pieces)),
-        tuple([matches[bot] for bot in bots]),
-    )
+    clusters = tuple(sorted(pieces.items()))
+    return Comparisons(bots, clusters, tuple(_count_pairs(pieces)), tuple([matches[bot] for bot in bots]))
 
 
 def _group_clusters(results: Iterable[LoggedResult], number: dict[str, int]) -> Iterator[Cluster]:

@@ -151,9 +151,8 @@ def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
     shares = reference_shares(seen, groups)
     values, spread = estimate_strengths(seen, groups, shares)
     times = half_width_errors(max(2, seen.cluster_count - len(seen.bots)))
-    strengths = _build_strengths(
-        seen, values, [times * math.sqrt(max(0.0, spread[n][n])) for n in range(len(values))], groups
-    )
+    halves = [times * math.sqrt(max(0.0, spread[n][n])) for n in range(len(values))]
+    strengths = _build_strengths(seen, values, halves, groups)
     numbers = {bot: n for n, bot in enumerate(seen.bots)}
     return StrengthFit(
         strengths, dict(zip(seen.bots, shares, strict=True)), numbers, values, spread, groups, times

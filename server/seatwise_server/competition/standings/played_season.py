@@ -111,11 +111,8 @@ class PlayedSeason:
         low, high = bounds
         lost = low if math.isfinite(low) else min(every)
         compared = [result for result in self.results if result.compares_bots]
-        strengths = solve_strengths(
-            [result.bots for result in compared],
-            [center_values(values_of(result)) for result in compared],
-            LINK_WEIGHT,
-        )
+        scores = [center_values(values_of(result)) for result in compared]
+        strengths = solve_strengths([result.bots for result in compared], scores, LINK_WEIGHT)
         for bots, absent in self.missed:
             above = center_values([strengths.get(bot, 0.0) for bot in bots])
             for bot, own in zip(bots, above, strict=True):
