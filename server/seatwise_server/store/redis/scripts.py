@@ -28,10 +28,21 @@ class Script:
     sha: str
 
 
+_NOW_MS = b"""
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+"""
+
+
 def _read_scripts() -> dict[str, Script]:
-    """Read all scripts of the package."""
+    """Read all scripts of the package. Those that ask for the time get the function `now_ms`."""
     files = resources.files("seatwise_server.store").joinpath("scripts").iterdir()
     named = {file.name.removesuffix(".lua"): file.read_bytes() for file in files}
+    for name, source in named.items():
+        if b"now_ms()" in source:
+            named[name] = source.replace(b"\n", _NOW_MS, 1)  # behind the first line, which Redis reads
     sha1 = {name: hashlib.sha1(source, usedforsecurity=False) for name, source in named.items()}
     return {name: Script(name, source, sha1[name].hexdigest()) for name, source in named.items()}
 

@@ -4,8 +4,7 @@
 -- Answers 1 done, 0 there is no such token, 2 it is revoked and gets no new secret, 3 so for one that has expired.
 local found = redis.call('HMGET', KEYS[1], 'hash', 'revoke_ms', 'expire_ms')
 if not found[1] then return 0 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 if ARGV[1] ~= '' then
   if found[2] then return 2 end
   if found[3] ~= '0' and tonumber(found[3]) <= now then return 3 end

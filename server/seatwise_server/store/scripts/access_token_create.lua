@@ -6,8 +6,7 @@ local found = redis.call('HMGET', KEYS[1], 'request_id', 'hash')
 local request = found[1]
 if found[2] == ARGV[3] then return 1 end
 if request then return request ~= '' and request == ARGV[4] and 2 or 0 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local expires = ARGV[5] == '0' and 0 or now + tonumber(ARGV[5])
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'scopes', ARGV[2], 'hash', ARGV[3], 'request_id', ARGV[4],
   'create_ms', string.format('%d', now), 'expire_ms', string.format('%d', expires))

@@ -6,8 +6,7 @@
 if redis.call('HGET', KEYS[1], 'attend_id') ~= ARGV[1] then return 0 end
 redis.call('UNLINK', KEYS[1])
 if ARGV[2] ~= '1' then return 1 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 for i = 2, 3 do
   for _, seat in ipairs(redis.call('HKEYS', KEYS[i])) do
     local state, offered = string.match(redis.call('HGET', KEYS[i], seat), '^(%a+) (%d+)$')

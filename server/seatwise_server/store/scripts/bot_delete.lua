@@ -6,8 +6,7 @@ local found = redis.call('HMGET', KEYS[1], 'token_hash', 'deleted_ms')
 if not found[1] then return 0 end
 if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'max_matches', '0') end
 if found[2] then return 2 end
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%d', now_ms())
 redis.call('HSET', KEYS[1], 'deleted_ms', now, 'revoked', '1', 'owner', '')
 redis.call('HDEL', KEYS[1], 'request_id', 'rotate_id')
 return 1

@@ -8,7 +8,6 @@ if made[1] then
   if made[2] == ARGV[2] then return 1 end
   return made[1] ~= '' and made[1] == ARGV[3] and 2 or 0
 end
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%d', now_ms())
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token_hash', ARGV[2], 'request_id', ARGV[3], 'create_ms', now)
 return 1

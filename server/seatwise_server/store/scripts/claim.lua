@@ -9,8 +9,7 @@ if fence[3] then return {-1} end
 local epoch = tonumber(fence[1] or '0')
 local expected = tonumber(ARGV[2])
 if epoch == expected and (ARGV[3] == '' or ARGV[3] == (fence[4] or '0')) then
-  local time = redis.call('TIME')
-  local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+  local now = string.format('%d', now_ms())
   redis.call('HSET', KEYS[1], 'epoch', string.format('%d', expected + 1), 'owner', ARGV[1], 'since_ms', now)
   if ARGV[4] ~= '' then redis.call('HINCRBY', KEYS[1], 'deaths', 1) end
   if ARGV[4] == 'late' then redis.call('HINCRBY', KEYS[1], 'late', 1) end

@@ -3,7 +3,6 @@
 local revoked = redis.call('HGET', KEYS[1], 'revoke_ms')
 if not revoked then return 0 end
 if revoked == '0' then
-  local time = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'revoke_ms', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
+  redis.call('HSET', KEYS[1], 'revoke_ms', string.format('%d', now_ms()))
 end
 return 1

@@ -4,8 +4,7 @@
 local found = redis.call('HMGET', KEYS[1], 'uses', 'used', 'expire_ms', 'revoke_ms')
 if not found[1] then return 0 end
 if redis.call('HEXISTS', KEYS[1], 'by:' .. ARGV[1]) == 1 then return 1 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 if tonumber(found[2]) >= tonumber(found[1]) or tonumber(found[3]) <= now or found[4] ~= '0' then return 0 end
 redis.call('HINCRBY', KEYS[1], 'used', 1)
 redis.call('HSET', KEYS[1], 'by:' .. ARGV[1], '1')

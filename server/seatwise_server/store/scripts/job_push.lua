@@ -5,8 +5,7 @@
 -- Answers the job's id, 0 if all tables have their job, or nil if it is too late.
 local open = redis.call('HGET', KEYS[2], ARGV[1])
 if open then return open end
-local time = redis.call('TIME')
-local is_late = ARGV[3] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[3])
+local is_late = ARGV[3] and now_ms() >= tonumber(ARGV[3])
 if is_late then return false end
 if ARGV[4] then
   local unfinished = 0

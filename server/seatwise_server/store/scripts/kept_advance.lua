@@ -2,8 +2,7 @@
 -- Lets the time pass by which things are kept. It passes as Redis's clock does, but never back, and not while the clock leaps.
 -- KEYS: time of keeping, matches to remove, other keys to remove. ARGV: the longest step in ms, the most names to list of each.
 -- Answers {Redis's clock in ms, how far it has leapt in ms, {matches that are due}, {other keys that are due}}.
-local time = redis.call('TIME')
-local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+local clock = now_ms()
 local kept = redis.call('HMGET', KEYS[1], 'now', 'clock')
 local now, step = tonumber(kept[1] or clock), clock - tonumber(kept[2] or clock)
 local is_leap = math.abs(step) > tonumber(ARGV[1])

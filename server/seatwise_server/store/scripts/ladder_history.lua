@@ -2,8 +2,7 @@
 -- Adds a point to a ladder's history, unless the last one is too new. Where there are too many, every second one of the older half
 -- goes. KEYS: times, points. ARGV: least ms between two, at most so many, point.
 -- Answers 1, or 0 when the last one is too new.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local last = redis.call('ZRANGE', KEYS[1], -1, -1)[1]
 if last and now - last < tonumber(ARGV[1]) then return 0 end
 local name = string.format('%d', now)

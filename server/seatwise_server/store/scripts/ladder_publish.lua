@@ -5,8 +5,7 @@ local shown = redis.call('HGET', KEYS[1], 'table_results')
 if shown and tonumber(shown) > tonumber(ARGV[1]) then return 0 end
 local final = redis.call('HGET', KEYS[1], 'final_results')
 if final and (shown == final or ARGV[1] ~= final) then return 0 end
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%d', now_ms())
 redis.call('HSET', KEYS[1], 'table_results', ARGV[1], 'table', ARGV[2], 'table_ms', now)
 redis.call('HINCRBY', KEYS[1], 'table_number', 1)
 return 1

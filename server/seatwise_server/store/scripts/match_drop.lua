@@ -2,8 +2,7 @@
 -- Drops a match that never had an owner, so that it cannot be claimed or created later.
 -- KEYS: fence, journal, meta, record. ARGV: for how many ms that is remembered, deadline in ms (optional).
 -- Answers 1; 0, changing nothing, if an owner has left a fence, a journal, a record or a result; -1 if it is too late.
-local time = redis.call('TIME')
-local is_late = ARGV[2] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[2])
+local is_late = ARGV[2] and now_ms() >= tonumber(ARGV[2])
 if is_late then return -1 end
 
 local is_owned = redis.call('HEXISTS', KEYS[1], 'epoch') == 1

@@ -6,7 +6,6 @@ local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
 if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end
 redis.call('HSET', KEYS[2], unpack(ARGV, 3))
 if ARGV[3] == 'state' and ARGV[4] == 'RUNNING' then
-  local time = redis.call('TIME')
-  redis.call('HSETNX', KEYS[2], 'start_ms', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
+  redis.call('HSETNX', KEYS[2], 'start_ms', string.format('%d', now_ms()))
 end
 return 1

@@ -14,8 +14,7 @@ local state = string.match(held, '^%a+')
 local knows = state == 'left' or (state == 'told' and redis.call('EXISTS', KEYS[3]) == 1)
 if not knows or ARGV[3] ~= '1' then return 1 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local found = redis.call('HMGET', KEYS[2], 'forgiven_at_ms', 'off_until_ms', 'pauses', 'matches')
 local remembered, most = tonumber(ARGV[6]), tonumber(ARGV[7])
 local off_until, pauses = tonumber(found[2] or 0), tonumber(found[3] or 0)

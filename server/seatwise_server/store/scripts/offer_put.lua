@@ -6,8 +6,7 @@ local held = redis.call('HGET', KEYS[1], ARGV[1])
 if held and tonumber(string.match(held, '^%d+')) > tonumber(ARGV[2]) then return 0 end
 for i = 3, 4 do
   if redis.call('HGET', KEYS[i], ARGV[1]) == 'reserved 0' then
-    local time = redis.call('TIME')
-    redis.call('HSET', KEYS[i], ARGV[1], string.format('offered %d', time[1] * 1000 + math.floor(time[2] / 1000)))
+    redis.call('HSET', KEYS[i], ARGV[1], string.format('offered %d', now_ms()))
   end
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3])

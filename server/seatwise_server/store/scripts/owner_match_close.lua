@@ -2,7 +2,6 @@
 -- Counts a match no more among those that the bots of an owner play. KEYS: its open matches, its matches of 24 hours.
 -- ARGV: match, '1' if it does not count in 24 hours either or '', deadline in ms (optional).
 -- Answers 1, 0 if it was not counted, or -1 if it is too late.
-local time = redis.call('TIME')
-if ARGV[3] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[3]) then return -1 end
+if ARGV[3] and now_ms() >= tonumber(ARGV[3]) then return -1 end
 if ARGV[2] == '1' then redis.call('ZREM', KEYS[2], ARGV[1]) end
 return redis.call('ZREM', KEYS[1], ARGV[1])

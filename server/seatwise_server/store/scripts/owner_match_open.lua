@@ -6,8 +6,7 @@
 -- Answers 1 counted, or there is no such owner; 3 as many at once as it may play, 4 as many in 24 hours, 5 too late.
 local found = redis.call('HMGET', KEYS[1], 'create_ms', 'most_matches_at_once', 'most_matches_a_day')
 if not found[1] then return 1 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 if now >= tonumber(ARGV[2]) then return 5 end
 local function limit(own, default)
   if own then return tonumber(own) end

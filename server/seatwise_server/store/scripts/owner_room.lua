@@ -5,8 +5,7 @@
 -- matches of 24 hours}; -1 for no limit.
 local found = redis.call('HMGET', KEYS[1], 'create_ms', 'most_matches_at_once', 'most_matches_a_day')
 if not found[1] then return {-1, -1, 0, 0, 0} end
-local time = redis.call('TIME')
-local begin = string.format('(%d', time[1] * 1000 + math.floor(time[2] / 1000) - 86400000)
+local begin = string.format('(%d', now_ms() - 86400000)
 local open, oldest = redis.call('ZCARD', KEYS[2]), redis.call('ZRANGE', KEYS[3], begin, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local rest = redis.call('ZRANGE', KEYS[3], '-inf', begin:sub(2), 'BYSCORE')
 local of_day = redis.call('ZCARD', KEYS[3]) - #rest

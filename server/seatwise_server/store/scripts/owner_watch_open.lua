@@ -4,8 +4,7 @@
 -- Answers 1 counted, or there is no such owner; 0 the owner has as many as it may have.
 local found = redis.call('HMGET', KEYS[1], 'create_ms', 'most_watches')
 if not found[1] then return 1 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%d', now))
 local most = tonumber(found[2] or ARGV[3])
 local is_limited = found[2] or most > 0

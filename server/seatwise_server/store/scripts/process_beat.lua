@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
 -- Writes one heartbeat. KEYS: beat, index. ARGV: process, keep ms, field, value, field, value, ... Answers the count.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local count = redis.call('HINCRBY', KEYS[1], 'count', 1)
 redis.call('HSET', KEYS[1], unpack(ARGV, 3))
 redis.call('HDEL', KEYS[1], 'left')

@@ -3,8 +3,7 @@
 -- KEYS: seating. ARGV: match, old ms. Answers the note with the present time, or nil if it cannot be adopted.
 local note = redis.call('HGET', KEYS[1], ARGV[1])
 if not note then return false end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local taken, rest = string.match(note, '^(%d+)(.*)$')
 if now - tonumber(taken) < tonumber(ARGV[2]) then return false end
 note = string.format('%d', now) .. rest

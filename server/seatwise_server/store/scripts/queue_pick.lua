@@ -3,8 +3,7 @@
 -- KEYS: waiting, seating. ARGV: name. Answers the note, or nil if another lobby was first.
 local since = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not since then return false end
-local time = redis.call('TIME')
-local note = string.format('%d %s %s', time[1] * 1000 + math.floor(time[2] / 1000), since, ARGV[1])
+local note = string.format('%d %s %s', now_ms(), since, ARGV[1])
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[2], ARGV[1], note)
 return note

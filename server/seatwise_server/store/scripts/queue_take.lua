@@ -19,8 +19,7 @@ for i = 1, #waiting, 2 do
 end
 if #first == 0 then return false end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 if #first < 2 * seats and now - tonumber(first[2]) < tonumber(ARGV[3]) then return false end
 
 local note = {string.format('%d', now)}

@@ -5,8 +5,7 @@
 local noted = redis.call('HGET', KEYS[2], ARGV[1])
 if noted then return noted end
 
-local time = redis.call('TIME')
-local note = {string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))}
+local note = {string.format('%d', now_ms())}
 for i = 2, #ARGV do
   local since = redis.call('ZSCORE', KEYS[1], ARGV[i])
   if not since then return false end

@@ -4,8 +4,7 @@
 local place = redis.call('HGET', KEYS[2], ARGV[1])
 if place then return tonumber(place) end
 place = redis.call('HLEN', KEYS[2]) + 1
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%d', now_ms())
 redis.call('XADD', KEYS[1], string.format('%d-0', place), 'r', ARGV[2], 't', now)
 redis.call('HSET', KEYS[2], ARGV[1], place)
 return place

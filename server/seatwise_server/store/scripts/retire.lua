@@ -7,8 +7,7 @@ if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] then return 0 end
 if fence[3] then return 2 end
 
 redis.call('SET', KEYS[4], ARGV[3])
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%d', now_ms())
 redis.call('HSET', KEYS[3], 'result', ARGV[4], 'state', ARGV[5], 'end_ms', now)
 redis.call('HSET', KEYS[1], 'retired', now)
 redis.call('UNLINK', KEYS[2])

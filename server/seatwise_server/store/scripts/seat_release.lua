@@ -2,8 +2,7 @@
 -- Frees a bot's seat, withdraws its offer and notifies all lobbies.
 -- KEYS: seats, offers, untaken, registration, other seats. ARGV: match/seat, channel, bot, deadline in ms (optional).
 -- Answers {1, 0 if it was free, or -1 if it is too late; the owner of the bot, or an empty text}.
-local time = redis.call('TIME')
-local is_late = ARGV[4] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[4])
+local is_late = ARGV[4] and now_ms() >= tonumber(ARGV[4])
 if is_late then return {-1, ''} end
 redis.call('HDEL', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])

@@ -5,8 +5,7 @@
 -- KEYS: seats, attendance, untaken, no-shows, other seats. ARGV: match/seat, '1' for a seat of a queue or '', deadline
 -- in ms (optional).
 -- Answers 1 RESERVED, 2 ALREADY, 3 FULL, 4 ABSENT, 5 LATE, 6 BARRED.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 if ARGV[3] and now >= tonumber(ARGV[3]) then return 5 end
 if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then return 2 end
 local most = redis.call('HGET', KEYS[2], 'max_matches')

@@ -8,8 +8,7 @@ if ARGV[1] ~= '' and not string.find('\n' .. found[2] .. '\n', '\n' .. ARGV[1] .
 local room = tonumber(found[1]) - redis.call('SCARD', KEYS[1])
 if ARGV[2] == '1' and room > 0 then
   local form = redis.call('HMGET', KEYS[4], 'off_until_ms', 'taken')
-  local time = redis.call('TIME')
-  if tonumber(form[1] or 0) > time[1] * 1000 + math.floor(time[2] / 1000) then return -2 end
+  if tonumber(form[1] or 0) > now_ms() then return -2 end
   room = math.min(room, 1 + tonumber(form[2] or 0) - redis.call('HLEN', KEYS[3]))
 end
 return math.max(0, room)

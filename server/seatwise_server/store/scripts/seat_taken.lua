@@ -7,8 +7,7 @@ local held = redis.call('HGET', KEYS[1], ARGV[1])
 if not held then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
 local state, offered = string.match(held, '^(%a+) (%d+)$')
-local time = redis.call('TIME')
-local is_slow = time[1] * 1000 + math.floor(time[2] / 1000) - offered > tonumber(ARGV[7])
+local is_slow = now_ms() - offered > tonumber(ARGV[7])
 local found = redis.call('HMGET', KEYS[2], 'taken', 'forgiven_at_ms')
 local taken = tonumber(found[1] or 0)
 local had_none_left = redis.call('HLEN', KEYS[1]) >= taken

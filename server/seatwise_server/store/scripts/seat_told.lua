@@ -1,8 +1,7 @@
 #!lua
 -- Notes that offers of a bot's seats were delivered to its stream: in time, or late through our fault.
 -- KEYS: untaken, other seats. ARGV: late ms, match/seat, match/seat, ... Answers how many it was told of in time.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local in_time = 0
 for _, key in ipairs(KEYS) do
   for i = 2, #ARGV do
