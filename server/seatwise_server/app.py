@@ -46,7 +46,6 @@ from seatwise_server.store import (
     Flusher,
     Listeners,
     RedisClient,
-    ServerFacts,
     Store,
     check_server,
     check_settings,
@@ -165,10 +164,21 @@ class _Server:
         self._create_http(common, port)
         self._start_writing(common)
         await self._open_roles(common, port.url if port else "")
-        _settle_memory()
+        # The objects that exist now stay, and scanning them takes time.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 50)
         if self._reads:
             self._reads.start()
-        self._log_start(common, facts)
+        (log.info if self._config.socket is None else log.debug)(
+            "server_started",
+            address=self.running.address,
+            ws_address=self.running.ws_address,
+            http_address=self.running.http_address,
+            roles=sorted(self._config.roles),
+            durability=common.durability,
+            **facts.summary,
+        )
 
     def _open_client(self) -> RedisClient:
         """Return the client for Redis, and supervise the embedded Redis, which may die while the server starts."""
@@ -208,17 +218,6 @@ class _Server:
         self._stack.push_async_callback(self._stop_in_order, common.open_streams)
         common.lag.start_beat()
         self._stack.callback(common.lag.stop_beat)
-
-    def _log_start(self, common: Common, facts: ServerFacts) -> None:
-        (log.info if self._config.socket is None else log.debug)(
-            "server_started",
-            address=self.running.address,
-            ws_address=self.running.ws_address,
-            http_address=self.running.http_address,
-            roles=sorted(self._config.roles),
-            durability=common.durability,
-            **facts.summary,
-        )
 
     def _new_common(self, store: Store, listens_on: str, durability: str) -> Common:
         read_admin_token = _admin_token_reader(self._config)
@@ -260,7 +259,11 @@ class _Server:
         await self._grpc.start()
         if echo := _new_echo(referee, lobby):
             self._spawn_all({"echo": echo.run_echo()})
-        self._accept_websockets()
+        if self._websockets:
+            self._spawn_all({
+                "accept websockets": self._websockets.accept_connections(),
+                "watch websockets": self._websockets.watch_connections(),
+            })  # fmt: skip
         if gateway:
             await self._start_rest(common, gateway)
         self._start_watches(common)
@@ -278,13 +281,6 @@ class _Server:
             http_address,
             self._websockets,
         )
-
-    def _accept_websockets(self) -> None:
-        if self._websockets:
-            self._spawn_all({
-                "accept websockets": self._websockets.accept_connections(),
-                "watch websockets": self._websockets.watch_connections(),
-            })  # fmt: skip
 
     async def _start_rest(self, common: Common, gateway: GatewayRole) -> None:
         if self._rest:
@@ -586,13 +582,6 @@ def _id_tokens_of(config: Config, store: Store) -> IdTokens | None:
 def _admin_token_reader(config: Config) -> Callable[[], str]:
     """Return a reader of the admin token. Only a gateway has methods for admins, so other roles get an empty one."""
     return AdminTokenFile(config.admin_token_file).read_token if "gateway" in config.roles else str
-
-
-def _settle_memory() -> None:
-    """Exempt the objects that exist after start-up from garbage collection: they stay, and scanning them takes time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 50, 50)
 
 
 def _count_http_shortage(ms: int) -> None:

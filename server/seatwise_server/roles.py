@@ -26,7 +26,7 @@ from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.audit_trail import AuditTrail, is_audited
-from seatwise_server.services.authentication import Authenticator, RefusalListener
+from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestSeats
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.owners import OwnerRequests
@@ -233,14 +233,6 @@ def _owner_limits(config: Config) -> OwnerLimits:
     return OwnerLimits(config.owner_matches_at_once, config.owner_matches_a_day, config.owner_watches)
 
 
-def _refusal_writer(trail: AuditTrail) -> RefusalListener:
-    async def write_refusal(method: str, name: str, peer: str, reason: str) -> None:
-        if is_audited(method):
-            await trail.write_refusal(method, name, peer, reason)
-
-    return write_refusal
-
-
 class GatewayRole(Role):
     """The gateway: all unary methods and the streams of spectators. It keeps no state in memory."""
 
@@ -266,7 +258,12 @@ class GatewayRole(Role):
             _owner_limits(common.config),
             common.open_streams,
         )
-        common.authenticator.on_refusal = _refusal_writer(trail)
+
+        async def write_refusal(method: str, name: str, peer: str, reason: str) -> None:
+            if is_audited(method):
+                await trail.write_refusal(method, name, peer, reason)
+
+        common.authenticator.on_refusal = write_refusal
 
     def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:  # noqa: ARG002
         server.add_operations(self.operations, self._common.authenticator)

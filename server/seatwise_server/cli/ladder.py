@@ -97,7 +97,11 @@ def run(args: Namespace) -> int:
 
 def _create_ladder(ask: Call, args: Namespace) -> int:
     if args.follows:
-        ladder = _next_season(ask, args)
+        others = (args.option, args.free_ms, args.bank_ms, args.owners_together)
+        if any(others) or (args.game, args.seats) != (DEFAULT_GAME, 4):
+            raise UsageError(f"--follows takes all settings from {args.follows}; leave the others out")
+        ladder: ladder_pb2.Ladder = ask("GetLadder", pb.GetLadderRequest(name=args.follows)).ladder
+        ladder.name, ladder.follows = args.ladder, args.follows
     else:
         ladder = ladder_pb2.Ladder(
             name=args.ladder,
@@ -113,15 +117,6 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
         game = made.game.removeprefix("games/")
         print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {game} --queue {made.name}")
     return 0
-
-
-def _next_season(ask: Call, args: Namespace) -> ladder_pb2.Ladder:
-    others = (args.option, args.free_ms, args.bank_ms, args.owners_together)
-    if any(others) or (args.game, args.seats) != (DEFAULT_GAME, 4):
-        raise UsageError(f"--follows takes all settings from {args.follows}; leave the others out")
-    ladder: ladder_pb2.Ladder = ask("GetLadder", pb.GetLadderRequest(name=args.follows)).ladder
-    ladder.name, ladder.follows = args.ladder, args.follows
-    return ladder
 
 
 def _close_ladder(ask: Call, args: Namespace) -> int:

@@ -16,7 +16,7 @@ import structlog
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.ladder.ladder_settings import Ladder, ladder_lease
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.ladder_table import LadderRow, build_table, encode_point, encode_table
+from seatwise_server.ladder.ladder_table import build_table, encode_point, encode_table
 from seatwise_server.ladder.ladder_worker import StrengthClient, StrengthsFailed
 from seatwise_server.store import LadderExclusion, Store
 from seatwise_server.store.errors import StoreUnavailable
@@ -115,7 +115,10 @@ class LadderHost:
     async def _update_ladder(self, name: str) -> None:
         hosted = self.hosted.get(name)
         if hosted is None:
-            self._start_opening(name)
+            # In a task, because reading a long log takes longer than a lease lasts.
+            opening = self._opening.get(name)
+            if opening is None or opening.done():
+                self._opening[name] = asyncio.create_task(self._open_ladder(name))
             return
         await self._note_closing(hosted)
         await hosted.state.catch_up()
@@ -133,12 +136,6 @@ class LadderHost:
         hosted.state.end_after(meta.final_results)
         for waiting in await self._store.queues.list_entries(name):
             await self._store.queues.leave_queue(name, waiting.name)
-
-    def _start_opening(self, name: str) -> None:
-        """Open the ladder in a task, because reading a long log takes longer than a lease lasts."""
-        opening = self._opening.get(name)
-        if opening is None or opening.done():
-            self._opening[name] = asyncio.create_task(self._open_ladder(name))
 
     async def _open_ladder(self, name: str) -> None:
         """Read the ladder's whole log before any bot is paired by it."""
@@ -173,13 +170,6 @@ class LadderHost:
         if is_free and hosted.published_revision != hosted.state.revision and now >= hosted.publish_at:
             self._publishing[hosted.ladder.name] = asyncio.create_task(self._publish_table(hosted))
 
-    async def _add_history_point(self, hosted: HostedLadder, results: int, rows: Sequence[LadderRow]) -> None:
-        """Add a point if one is due; the store decides, because another process may have hosted the ladder before."""
-        now = asyncio.get_running_loop().time()
-        if now >= hosted.next_point_at:
-            await self._store.ladders.add_history_point(hosted.ladder.name, encode_point(results, rows))
-            hosted.next_point_at = now + HISTORY_CHECK_S
-
     async def _publish_table(self, hosted: HostedLadder) -> None:
         loop, state = asyncio.get_running_loop(), hosted.state
         revision, results, cpu_s = state.revision, state.seq, LEAST_REST_S
@@ -189,7 +179,11 @@ class LadderHost:
             strengths, cpu_s = await self._strength_client.fetch_strengths(hosted.ladder.name, results)
             rows = build_table(rated, strengths, off)
             await self._store.ladders.publish_table(hosted.ladder.name, results, encode_table(rows))
-            await self._add_history_point(hosted, results, rows)
+            # The store decides whether a point is due, because another process may have hosted the ladder before.
+            now = asyncio.get_running_loop().time()
+            if now >= hosted.next_point_at:
+                await self._store.ladders.add_history_point(hosted.ladder.name, encode_point(results, rows))
+                hosted.next_point_at = now + HISTORY_CHECK_S
             hosted.published_revision = revision
         except (StoreUnavailable, StrengthsFailed) as failed:
             log.warning("ladder_table_not_published", ladder=hosted.ladder.name, why=str(failed))

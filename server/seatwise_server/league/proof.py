@@ -56,7 +56,10 @@ def check_table(bundle: Bundle) -> None:
     _check_deals(bundle, _check_played(schedule, season.so_far), results)
     _check_voids(schedule, season)
     right = standings_of(league, season.so_far)
-    _check_standings(bundle.read_json("standings.json"), right)
+    published = bundle.read_json("standings.json")
+    wanted = json.loads(format_json(right))
+    if not _is_same(published, wanted):
+        raise BadSeason(f"standings.json: {_first_difference(published, wanted, '')}")
 
 
 def _read_league(bundle: Bundle) -> League:
@@ -303,12 +306,6 @@ def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
         wants = f"of the set {wanted}" if wanted else "of its own"
         why = f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}"
         raise fault_at("results.jsonl", result.seq, why)
-
-
-def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
-    wanted = json.loads(format_json(right))
-    if not _is_same(published, wanted):
-        raise BadSeason(f"standings.json: {_first_difference(published, wanted, '')}")
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -32,7 +32,8 @@ def schedule_of(league: League) -> Schedule:
     players, duplicate = league.players, Duplicate(league.deals)
     match league.format:
         case "swiss":
-            rounds = league.rounds or _usual_rounds(len(players))
+            # As many rounds as it takes until only one entrant can have won all its matches.
+            rounds = league.rounds or max(1, (len(players) - 1).bit_length())
             return Swiss(players, rounds, league.seats, duplicate, league.seed)
         case "knockout":
             deals = league.rounds or 1
@@ -66,11 +67,6 @@ def started_by(schedule: Schedule, results: int) -> tuple[ScheduledMatch, ...]:
 def is_repeat(match: str) -> bool:
     """Return whether the id is that of a repeated match: its first attempt was void."""
     return "." in match
-
-
-def _usual_rounds(entrants: int) -> int:
-    """Return how many rounds it takes until only one entrant can have won all its matches."""
-    return max(1, (entrants - 1).bit_length())
 
 
 def _split_sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:

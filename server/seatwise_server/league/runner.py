@@ -100,7 +100,10 @@ class Runner:
         for deal in list(self._unrecorded):
             await self._fetch_records(deal)
             if is_played and deal in self._unrecorded:
-                await self._close_deal(deal)
+                # Close the deal set of a deal whose other matches are never played. That happens if a test was decided, and
+                # this run interrupted, before all matches of the deal were played.
+                await self.client.close_deal_set(deal)
+                await self._fetch_records(deal)
         return is_played and not self._unrecorded
 
     def _start_due(self) -> bool:
@@ -247,14 +250,6 @@ class Runner:
             self.season_log.append_record(match, record)
             self.moves += sum(record.count(f'"kind":"{kind}"') for kind in ("move", "called"))
         self._unrecorded.pop(deal, None)
-
-    async def _close_deal(self, deal: str) -> None:
-        """Close the deal set of a deal whose other matches are never played.
-
-        That happens if a test was decided, and this run interrupted, before all matches of the deal were played.
-        """
-        await self.client.close_deal_set(deal)
-        await self._fetch_records(deal)
 
 
 def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:

@@ -125,7 +125,11 @@ class Lobby:
         by_itself = True
         try:
             await self._register_attendance(attendance)
-            self._schedule_update(attendance)
+            # Schedule a second look at offers that were queued on arrival: they are delivered only when the stream has its
+            # writer.
+            if attendance.to_note:
+                self._changed[attendance.bot].update(())
+                self._news.set()
             yield
         except StoreUnavailable:
             by_itself = False
@@ -172,14 +176,6 @@ class Lobby:
         for queue in attendance.queues:
             before = await self._store.queues.position_of(queue, attendance.bot)
             attendance.wait_at(queue, None if before is None else before + 1)
-
-    def _schedule_update(self, attendance: AttendanceStream) -> None:
-        """Schedule a second look at offers that were queued on arrival: they are delivered only when the
-        stream has its writer.
-        """
-        if attendance.to_note:
-            self._changed[attendance.bot].update(())
-            self._news.set()
 
     def _note_lost(self, bot: str) -> None:
         """Count a fault if many bots are lost at once: more likely a network than each of them."""

@@ -146,18 +146,14 @@ class Delivery:
         If the match was void because other bots were absent, the bots that sat down get their places in the
         queue back.
         """
-        if end.void_reason and setup.competition:
-            await self._note_void(setup, end)
-        await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
-        if end.absent_seats:
-            await requeue_partners(self.store, setup, end.absent_seats)
-
-    async def _note_void(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """Note a void match for a league, which plays it again."""
-        if not setup.competition.startswith(LADDER_PREFIX):
+        if end.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):
+            # A league, which plays it again.
             absent = [setup.bots[seat] for seat in end.absent_seats]
             blamed = [] if end.absence_excuse else absent or None
             await self.store.leagues.note_void(setup.competition, setup.match, blamed)
+        await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
+        if end.absent_seats:
+            await requeue_partners(self.store, setup, end.absent_seats)
 
 
 def _ended_match(setup: Setup, end: pb.MatchEnded, keep_s: int) -> EndedMatch:

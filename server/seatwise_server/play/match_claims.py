@@ -123,7 +123,9 @@ class MatchClaims:
         if claimed is None:
             return None
         epoch, journal = claimed
-        await self._keep_journal(setup.match, epoch, journal)
+        # Wait until the replicas have these entries. The tail is kept, to write again the entries that a failover loses.
+        await self.flusher.wait_for_replicas(setup.match)
+        self.flusher.keep_tail(setup.match, epoch, self.owner, journal)
         is_poisoned = await self._is_poisoned(unowned, epoch, journal)
         owned = self._replay(setup, epoch, journal, _void_reason(meta.fields.get("abort"), is_poisoned))
         is_seating = meta.state == MatchState.SEATING
@@ -155,11 +157,6 @@ class MatchClaims:
             return False
         died_at_it = deaths - late >= MOST_DEATHS and _takeovers_without_progress(journal) >= MOST_DEATHS - 1
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
-
-    async def _keep_journal(self, match: str, epoch: int, journal: Sequence[bytes]) -> None:
-        """Wait until the replicas have these entries. The tail is kept, to write again the entries that a failover loses."""
-        await self.flusher.wait_for_replicas(match)
-        self.flusher.keep_tail(match, epoch, self.owner, journal)
 
     def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
         if (
@@ -288,7 +285,8 @@ class Takeover:
         """Take over every open job that fits. Only for a store that no other process uses, so that all owners are dead."""
         self._beats = await self._store.processes.read_heartbeats()
         for holder in await self._store.jobs.count_by_owner(self._kinds):
-            unowned_matches = await self._read_unowned(holder, self._host.free_tables)
+            held = await self._store.jobs.jobs_of(holder, self._host.free_tables, kinds=self._kinds)
+            unowned_matches = await self._with_fences(held, holder)
             await self._open_matches(unowned_matches, lambda _: True, self._take_all_that_fit)
 
     async def _look_for_dead(self) -> None:
@@ -330,11 +328,6 @@ class Takeover:
         mentioned = (holders.keys() | self._owners | self._owners_before) - {self._name}
         self._watch.observe_heartbeats(asked, loop.time(), self._beats, mentioned)
         return holders
-
-    async def _read_unowned(self, holder: str, most: int) -> list[UnownedMatch]:
-        """Return the matches whose jobs this process took, without those that are open here."""
-        held = await self._store.jobs.jobs_of(holder, most, kinds=self._kinds)
-        return await self._with_fences(held, holder)
 
     async def _with_fences(self, held: Sequence[Job], holder: str) -> list[UnownedMatch]:
         jobs = [job for job in held if not self._host.has_match(job.match)]

@@ -211,13 +211,10 @@ class Referee:
         for leaving in self._leaving.values():
             leaving.cancel()  # their jobs go to other referees with those of this one
         await self.open_tables.stop_tables()
-        await self._stop_speaking()
-        with suppress(StoreUnavailable, TimeoutError):
-            async with asyncio.timeout(DEREGISTER_TIMEOUT_S):
-                await self._store.processes.deregister_process(self.name)
-
-    async def _stop_speaking(self) -> None:
-        """Send all acknowledged entries at once; after the lease is given up even they may not be sent."""
+        # Send all acknowledged entries at once; after the lease is given up even they may not be sent.
         self.streams.wake_writers()
         await asyncio.sleep(ANSWER_S)
         self.lease.give_up()
+        with suppress(StoreUnavailable, TimeoutError):
+            async with asyncio.timeout(DEREGISTER_TIMEOUT_S):
+                await self._store.processes.deregister_process(self.name)

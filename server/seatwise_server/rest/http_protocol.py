@@ -329,7 +329,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             COUNTS.count_http_refusal(refusal.reason)
             if not self._is_answered():
                 self.transport.write(_raw_response(refusal))
-            self._forget_response()
+            # The application may go on, but nothing of it is sent any more.
+            if self._answered is not None:
+                self._answered.disconnected = True
+                self._answered.message_event.set()
+            self.flow.resume_writing()
             self._linger()
 
     def _is_answered(self) -> bool:
@@ -339,13 +343,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return False
         is_arriving = answered is self.cycle and not self._is_in_head
         return is_arriving or not answered.response_complete
-
-    def _forget_response(self) -> None:
-        """The application may go on, but nothing of it is sent any more."""
-        if self._answered is not None:
-            self._answered.disconnected = True
-            self._answered.message_event.set()
-        self.flow.resume_writing()
 
     def _linger(self) -> None:
         if not self.transport.can_write_eof():  # TLS

@@ -120,7 +120,11 @@ class HttpServer:
 
     async def start(self, port: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Begin to answer on a port that `take_http_port` took."""
-        _send_log_lines_to_structlog()
+        # The log lines of uvicorn go to structlog.
+        lines = logging.getLogger("uvicorn.error")
+        lines.propagate = False
+        lines.setLevel(logging.ERROR)
+        lines.handlers = [_ToStructlog()]
         loop = asyncio.get_running_loop()
         self._config.load()
         self._set_date()
@@ -182,13 +186,6 @@ class _ToStructlog(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, asyncio.CancelledError):
             log.error("http_server_failed", text=record.getMessage().strip(), exc_info=error)
-
-
-def _send_log_lines_to_structlog() -> None:
-    lines = logging.getLogger("uvicorn.error")
-    lines.propagate = False
-    lines.setLevel(logging.ERROR)
-    lines.handlers = [_ToStructlog()]
 
 
 # The HTTP port of a process: settings, application, server and log line put together.

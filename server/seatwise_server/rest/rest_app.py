@@ -279,20 +279,16 @@ class _Endpoints:
         request = Request(scope, receive)
         log = call_log_of(request)
         try:
-            _refuse_websocket(scope)
+            # A client that asks for a WebSocket has the wrong port. Its stream would replace a good one of the same bot.
+            if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in scope["headers"]):
+                why = "this port takes no WebSockets: connect to that of --ws-port, which is 7481 unless the operator says otherwise"
+                raise Refusal("INVALID_ARGUMENT", why)
             found = self._urls.find_endpoint(scope["raw_path"].decode("latin-1"), scope["method"])
             log.method, log.route = found.name, found.path
             response = await found.endpoint(request, found.values)
             await response(scope, receive, send)
         except Exception as error:
             await error_response(log.refusal_for(error))(scope, receive, send)
-
-
-def _refuse_websocket(scope: Scope) -> None:
-    """A client that asks for a WebSocket has the wrong port. Its stream would replace a good one of the same bot."""
-    if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in scope["headers"]):
-        why = "this port takes no WebSockets: connect to that of --ws-port, which is 7481 unless the operator says otherwise"
-        raise Refusal("INVALID_ARGUMENT", why)
 
 
 class _GzipOnRequest:

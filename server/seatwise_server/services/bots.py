@@ -207,20 +207,17 @@ class BotService:
             return owner
         if caller.owner:
             await self._check_name(caller, request.bot)
-            await self._count_bot(owner, bot)
+            try:
+                await self._owners.add_bot(owner, bot)
+            except OwnerAbsent:
+                raise owner_not_found(owner) from None
+            except TooManyBots as many:
+                why = f"{many}; have one deleted, or ask the operator for more"
+                raise Refusal("QUOTA_EXCEEDED", why, retry_after="3600") from None
         if not await self._owners.claim_name(owner, bot) and caller.owner:
             await self._owners.remove_bot(owner, bot)
             raise _name_taken(request.bot)
         return owner
-
-    async def _count_bot(self, owner: str, bot: str) -> None:
-        try:
-            await self._owners.add_bot(owner, bot)
-        except OwnerAbsent:
-            raise owner_not_found(owner) from None
-        except TooManyBots as many:
-            why = f"{many}; have one deleted, or ask the operator for more"
-            raise Refusal("QUOTA_EXCEEDED", why, retry_after="3600") from None
 
     async def _check_registered(self, caller: Caller, bot: RegisteredBot) -> None:
         """Raise `Refusal` if the bot is another owner's, or its owner was erased meanwhile: then nothing of its name stays."""

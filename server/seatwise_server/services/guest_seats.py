@@ -161,17 +161,13 @@ class GuestSeats:
 
     async def _end_if_left(self, match: str, age_s: float) -> bool:
         """Return whether the match is over. Ends it if it still waits after `GUEST_COMES_S`."""
-        state = await self._read_state(match)
+        meta = await self._store.matches.get_meta(match)
+        state = None if meta is None or "setup" not in meta.fields else resources.match_resource(meta).state
         if state in _OVER_STATES or age_s <= GUEST_COMES_S:
             return state in _OVER_STATES
         if state == match_pb2.Match.STATE_WAITING:
             await self._abort(_GUEST_HOST, match_service_pb2.AbortMatchRequest(name=match))
         return state in (match_pb2.Match.STATE_WAITING, None)
-
-    async def _read_state(self, match: str) -> int | None:
-        """Return the state of the match; None if it is not created yet, or no longer kept."""
-        meta = await self._store.matches.get_meta(match)
-        return None if meta is None or "setup" not in meta.fields else resources.match_resource(meta).state
 
     async def _make_match(self, ticket: GuestTicket) -> None:
         with suppress(BotExists):

@@ -187,21 +187,15 @@ class LadderService:
         if await self._store.bots.get_bot(request.bot) is None:
             raise bot_not_found(request.bot)
         if not caller.is_operator:
-            await self._check_pause(request)
+            # The host of the ladder checks it once more by the log, so a call that comes too early changes nothing.
+            off = (await self._store.ladders.ladders_off(request.bot)).get(request.ladder)
+            if off is None:
+                raise Refusal("NOT_ALLOWED", f"{request.bot} is not off {request.ladder}")
+            if not off.back_ms or await now_ms(self._store.client) < off.back_ms:
+                raise Refusal("NOT_ALLOWED", f"not yet: {request.bot} {off.reason}")
         await self._store.ladders.pardon_bot(request.ladder, request.bot, by_itself=not caller.is_operator)
         await self._store.ladders.let_back(request.bot, request.ladder)
         return pb.ReinstateBotResponse()
-
-    async def _check_pause(self, request: pb.ReinstateBotRequest) -> None:
-        """Refuse a bot that is not off the ladder, or not yet allowed to readmit itself.
-
-        The host of the ladder checks it once more by the log, so a call that comes too early changes nothing.
-        """
-        off = (await self._store.ladders.ladders_off(request.bot)).get(request.ladder)
-        if off is None:
-            raise Refusal("NOT_ALLOWED", f"{request.bot} is not off {request.ladder}")
-        if not off.back_ms or await now_ms(self._store.client) < off.back_ms:
-            raise Refusal("NOT_ALLOWED", f"not yet: {request.bot} {off.reason}")
 
     async def _read_results(
         self, request: pb.ListLadderResultsRequest, count: int, final: int | None

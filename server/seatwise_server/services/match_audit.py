@@ -197,7 +197,10 @@ class MatchAudit:
 
     async def _examine_absent(self, it: MatchTraces) -> list[FoundFault]:
         if it.was_owned:
-            place = await self._place_in_log(it.match)
+            names, name = list[str](), ""
+            while name := await self._competition_after(name):
+                names.append(name)
+            place = await self._store.results.place_in(names, it.match)
             where = f"; its result is number {place[1]} of {place[0]}" if place else ""
             kept = "its record is still kept" if it.has_record else "its record is gone too"
             text = f"it was played, but its entry is missing, and {kept}{where}"
@@ -293,13 +296,6 @@ class MatchAudit:
         if found is None or found.is_over:
             return ""
         return next(iter(await self._traces.absent_among(found.awaited)), "")
-
-    async def _place_in_log(self, match: str) -> tuple[str, int] | None:
-        """Return the ladder or league that has the result of the match, and its number there."""
-        names, name = list[str](), ""
-        while name := await self._competition_after(name):
-            names.append(name)
-        return await self._store.results.place_in(names, match)
 
 
 def _is_listed(it: MatchTraces) -> bool:

@@ -26,7 +26,6 @@ from seatwise_server.store import (
     OWNERS_PREFIX,
     OwnerCreation,
     OwnerLimits,
-    OwnerRoom,
     Owners,
     Store,
     StoredInvite,
@@ -171,7 +170,19 @@ class OwnerService:
 
     async def _show_owner(self, owner: StoredOwner) -> owner_pb2.Owner:
         [room] = await self._owner_matches.measure_room([owner.name], self._limits)
-        return _owner_resource(owner, room, self._limits)
+        return owner_pb2.Owner(
+            name=owner.name,
+            bots=owner.bots,
+            most_bots=owner.most_bots,
+            most_matches=owner.most_matches,
+            most_requests=owner.most_requests,
+            create_time=timestamp(owner.create_ms * 1000),
+            most_matches_at_once=_quota_of(owner.most_matches_at_once, self._limits.at_once),
+            most_matches_a_day=_quota_of(owner.most_matches_a_day, self._limits.a_day),
+            most_watches=_quota_of(owner.most_watches, self._limits.watches),
+            matches=room.open_matches,
+            day_matches=room.day_matches,
+        )
 
 
 def owner_not_found(name: str) -> Refusal:
@@ -201,23 +212,6 @@ def _check_number(field: str, number: int, least: int, most: int) -> int:
     if not least <= number <= most:
         raise bad_argument(field, f"{field} is {number}; {least} to {most} are allowed")
     return number
-
-
-def _owner_resource(stored: StoredOwner, room: OwnerRoom, limits: OwnerLimits) -> owner_pb2.Owner:
-    """Show the quotas that apply: those of the owner, or else those of the server."""
-    return owner_pb2.Owner(
-        name=stored.name,
-        bots=stored.bots,
-        most_bots=stored.most_bots,
-        most_matches=stored.most_matches,
-        most_requests=stored.most_requests,
-        create_time=timestamp(stored.create_ms * 1000),
-        most_matches_at_once=_quota_of(stored.most_matches_at_once, limits.at_once),
-        most_matches_a_day=_quota_of(stored.most_matches_a_day, limits.a_day),
-        most_watches=_quota_of(stored.most_watches, limits.watches),
-        matches=room.open_matches,
-        day_matches=room.day_matches,
-    )
 
 
 def _quota_of(own: int | None, default: int) -> int | None:

@@ -284,14 +284,11 @@ class Credentials(StorePart):
         found, left_ms = await self._access_tokens.authenticate(token)
         credential = Credential(found.holder, found.scopes, found.name, left_ms)
         if credential.bot:
-            await self._check_bot(credential.bot)
+            # A bot that was deleted, or whose own token was revoked, is shut out.
+            registered = await self._bots.get_bot(credential.bot)
+            if registered is None or registered.is_revoked:
+                raise TokenRefused("REVOKED")
         return credential
-
-    async def _check_bot(self, bot: str) -> None:
-        """Refuse an access token of a bot that was deleted, or whose own token was revoked: both shut the bot out."""
-        registered = await self._bots.get_bot(bot)
-        if registered is None or registered.is_revoked:
-            raise TokenRefused("REVOKED")
 
     async def tokens_revision(self) -> int:
         """Return a number that rises with every rotation, revocation and deletion."""

@@ -191,16 +191,13 @@ class AdminTokenFile:
         if monotonic() >= self._next_check_s:
             self._next_check_s = monotonic() + ADMIN_FILE_CHECK_S
             if self._read_version() != self._version and self._path.parent.is_dir():
-                self._load_again()
+                try:
+                    self._token = load_or_create_admin_token(self._path)
+                    _log.info("admin_token_changed", path=str(self._path))
+                except (OSError, BadAdminTokenFile) as error:
+                    _log.warning("admin_token_unreadable", path=str(self._path), why=str(error))
+                self._version = self._read_version()
         return self._token
-
-    def _load_again(self) -> None:
-        try:
-            self._token = load_or_create_admin_token(self._path)
-            _log.info("admin_token_changed", path=str(self._path))
-        except (OSError, BadAdminTokenFile) as error:
-            _log.warning("admin_token_unreadable", path=str(self._path), why=str(error))
-        self._version = self._read_version()
 
     def _read_version(self) -> tuple[int, int, int] | None:
         """Return what changes with the content of the file; None without a file."""

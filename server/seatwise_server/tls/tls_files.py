@@ -64,7 +64,9 @@ def read_identity(files: TlsFiles) -> TlsIdentity:
     if files.client_ca is not None and client_ca_pem is not None:
         _certificates(client_ca_pem, files.client_ca)
     own = _certificates(cert_pem, files.cert)[0]
-    key_info = _key_info(own)
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    key_info = own.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     if key_info != _key_info_of_key(key_pem, files.key):
         raise TlsError(f"{files.key} is not the key of the first certificate in {files.cert}")
     pin = format_pin(hashlib.sha256(key_info).digest())
@@ -85,12 +87,6 @@ def _certificates(pem: bytes, file: Path) -> list[Certificate]:
         return load_pem_x509_certificates(pem)
     except ValueError:
         raise TlsError(f"{file} holds no certificate in PEM (-----BEGIN CERTIFICATE-----)") from None
-
-
-def _key_info(certificate: Certificate) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _key_info_of_key(pem: bytes, file: Path) -> bytes:

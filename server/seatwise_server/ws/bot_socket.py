@@ -345,7 +345,9 @@ class PlayInput:
         """Take items as long as there is room for answers, and until others must have their turn."""
         while self._backlog and not self._stream.outbox.is_full:
             if self._left <= 0:
-                self._schedule_rest()
+                if not self._is_scheduled:
+                    self._is_scheduled = True
+                    self._loop.call_soon(self._take_rest)
                 return
             try:
                 self._take_next(*self._backlog[0])
@@ -364,11 +366,6 @@ class PlayInput:
         else:
             self._left -= 1
             self._intake.dispatch_item(self._stream, read.item, at, read.fault)
-
-    def _schedule_rest(self) -> None:
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            self._loop.call_soon(self._take_rest)
 
     def _take_rest(self) -> None:
         self._is_scheduled = False

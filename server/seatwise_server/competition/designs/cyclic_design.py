@@ -256,16 +256,12 @@ def affine_plane_rounds(entrants: int) -> tuple[tuple[tuple[int, ...], ...], ...
     """Return all rounds. Raises `KeyError` for other numbers of entrants."""
     rounds, direction = [], 1
     for _ in range(entrants - 1):
-        beside = _double_in_field(direction, entrants)
+        # Multiply by the generator: double, and reduce by the primitive polynomial.
+        twice = direction << 1
+        beside = twice ^ PRIMITIVE_POLYNOMIALS[entrants] if twice & entrants else twice
         rounds.append(_parallel_planes(entrants, direction, beside))
         direction = beside
     return tuple(rounds)
-
-
-def _double_in_field(number: int, entrants: int) -> int:
-    """Multiply by the generator: double, and reduce by the primitive polynomial."""
-    twice = number << 1
-    return twice ^ PRIMITIVE_POLYNOMIALS[entrants] if twice & entrants else twice
 
 
 def _parallel_planes(entrants: int, one: int, other: int) -> tuple[tuple[int, ...], ...]:

@@ -23,7 +23,7 @@ from seatwise_server.competition.statistics.fairness import TimeReports
 from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts, describe_leaders, list_pair_matches, pair_anchor
-from seatwise_server.league.report.sections import Section, extra_sections, is_anytime_test
+from seatwise_server.league.report.sections import extra_sections, is_anytime_test
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import LOCAL_TABLES, SERVER_TABLES, League
 from seatwise_server.league.table import column_heads, describe_verdict, row_cells
@@ -99,7 +99,17 @@ def render_report(
         due=max(0, len(due) - standings.get("withheld", 0)),
         withheld=standings.get("withheld", 0),
         overview=_overview_rows(season, facts),
-        sections=_list_sections(extra),
+        sections=[
+            ("standings", "Standings"),
+            ("crosstable", "Crosstable"),
+            ("curves", "Rating curves"),
+            ("points", "Points"),
+            *((section.id, section.title) for section in extra),
+            ("seats", "Seats"),
+            ("incidents", "Forfeits and voids"),
+            ("settings", "Settings"),
+            ("verify", "Look at it, and check it"),
+        ],
         standings=standings_table(standings, found, facts, is_last_look=is_last_look),
         is_last_look=is_last_look,
         strengths=_draw_strengths(found, facts),
@@ -162,20 +172,6 @@ def _load_template() -> Any:
 
 def _read_resource(name: str) -> str:
     return (files("seatwise_server.league.report") / name).read_text(encoding="utf-8")
-
-
-def _list_sections(extra: Sequence[Section]) -> list[tuple[str, str]]:
-    return [
-        ("standings", "Standings"),
-        ("crosstable", "Crosstable"),
-        ("curves", "Rating curves"),
-        ("points", "Points"),
-        *((section.id, section.title) for section in extra),
-        ("seats", "Seats"),
-        ("incidents", "Forfeits and voids"),
-        ("settings", "Settings"),
-        ("verify", "Look at it, and check it"),
-    ]
 
 
 def _overview_rows(season: Season, facts: Facts) -> list[tuple[str, str]]:
