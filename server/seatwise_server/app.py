@@ -230,10 +230,7 @@ class _Server:
             store=store,
             flusher=self._flusher,
             authenticator=Authenticator(
-                store.credentials,
-                read_admin_token,
-                self._token_uses,
-                _id_tokens_of(self._config, store),
+                store.credentials, read_admin_token, self._token_uses, _id_tokens_of(self._config, store)
             ),
             open_streams=OpenStreams(store.credentials, read_admin_token),
             lag=EventLoopLag(self._loop),

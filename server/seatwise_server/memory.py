@@ -42,10 +42,7 @@ class MemoryWatch:
     """Compares the memory of this process with its limit."""
 
     def __init__(
-        self,
-        limit: int,
-        measure: Callable[[], int] | None = None,
-        release: Callable[[], None] | None = None,
+        self, limit: int, measure: Callable[[], int] | None = None, release: Callable[[], None] | None = None
     ) -> None:
         """`limit` is in bytes, 0 for none; `measure` and `release` stand in for the functions of this module in tests."""
         self.limit = limit

@@ -303,9 +303,7 @@ def parse_lifetime(text: str) -> int:
 
 def _create_token(ask: Call, args: Namespace) -> None:
     request = access_service_pb2.CreateAccessTokenRequest(
-        holder=args.holder,
-        scopes=[f"SCOPE_{scope.upper()}" for scope in args.scope],
-        lifetime_s=args.expires,
+        holder=args.holder, scopes=[f"SCOPE_{scope.upper()}" for scope in args.scope], lifetime_s=args.expires
     )
     _print_issued(ask("CreateAccessToken", request), args)
 

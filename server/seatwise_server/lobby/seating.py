@@ -290,11 +290,7 @@ class Seating:
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
 
     async def reserve_seats(
-        self,
-        match: str,
-        bots: Sequence[str],
-        until_ms: int,
-        queued: Collection[str] = (),
+        self, match: str, bots: Sequence[str], until_ms: int, queued: Collection[str] = ()
     ) -> str | None:
         """Reserve all seats or none: if a bot is missing, releases the other seats and returns that bot.
 

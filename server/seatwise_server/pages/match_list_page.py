@@ -60,10 +60,6 @@ def _filter_links(kept: dict[str, str]) -> list[dict[str, Any]]:
     choices += [(kit.title, {"game": f"games/{name}"}) for name, kit in KITS.items()]
     fixed = {name: kept[name] for name in ("bot", "competition") if name in kept}
     return [
-        {
-            "text": text,
-            "url": f"/matches?{urlencode(fixed | choice)}",
-            "is_current": fixed | choice == kept,
-        }
+        {"text": text, "url": f"/matches?{urlencode(fixed | choice)}", "is_current": fixed | choice == kept}
         for text, choice in choices
     ]

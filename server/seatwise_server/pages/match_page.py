@@ -59,9 +59,7 @@ class PositionWriter:
         """The position that was read last, and its view: the next step begins with it."""
 
     def frames_between(
-        self,
-        before: match_service_pb2.WatchMatchResponse | None,
-        after: match_service_pb2.WatchMatchResponse,
+        self, before: match_service_pb2.WatchMatchResponse | None, after: match_service_pb2.WatchMatchResponse
     ) -> list[Frame]:
         """Return the step to the second position, and before it the end of a round if one ended in between.
 

@@ -92,12 +92,7 @@ class Delivery:
         return pb.MatchEnded.FromString(result) if result else None
 
     async def deliver_match(
-        self,
-        setup: Setup,
-        epoch: int,
-        owner: str,
-        end: MatchEnd,
-        on_stored: Callable[[], None] | None = None,
+        self, setup: Setup, epoch: int, owner: str, end: MatchEnd, on_stored: Callable[[], None] | None = None
     ) -> bool:
         """Store the record and free the bots; returns False if the match belongs to another owner now.
 

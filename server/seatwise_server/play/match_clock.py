@@ -54,11 +54,7 @@ class MatchClock:
     __slots__ = ("_asked", "_lag", "_loop", "_on_timer", "_stalled_s", "_timer", "_transport", "opened_s")
 
     def __init__(
-        self,
-        at_ms: int,
-        on_timer: Callable[[], None],
-        lag: EventLoopLag,
-        transport: TransportLag | None,
+        self, at_ms: int, on_timer: Callable[[], None], lag: EventLoopLag, transport: TransportLag | None
     ) -> None:
         """The match is `at_ms` old now; `on_timer` is called when the timer is due."""
         self._loop = asyncio.get_running_loop()

@@ -36,10 +36,7 @@ _LEAGUE = League(
     game=DEFAULT_GAME,
     format="round-robin",
     seats=2,
-    entrants=(
-        Entrant("lowest", "bots/lowest/versions/1"),
-        Entrant("greedy", "bots/house-greedy/versions/1"),
-    ),
+    entrants=(Entrant("lowest", "bots/lowest/versions/1"), Entrant("greedy", "bots/house-greedy/versions/1")),
     options={"rounds": 1},
     time=default_time_control(DEFAULT_GAME),
 )

@@ -202,10 +202,7 @@ class OperationEndpoint:
 
 
 def endpoint_of(
-    operation: Operation,
-    route: HttpRoute,
-    authenticator: Authenticator,
-    streams: EventStreams,
+    operation: Operation, route: HttpRoute, authenticator: Authenticator, streams: EventStreams
 ) -> Endpoint:
     """Return the endpoint of an operation."""
     endpoint = OperationEndpoint(operation, route, authenticator)

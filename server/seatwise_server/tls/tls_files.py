@@ -91,11 +91,7 @@ def _certificates(pem: bytes, file: Path) -> list[Certificate]:
 
 def _key_info_of_key(pem: bytes, file: Path) -> bytes:
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        PublicFormat,
-        load_pem_private_key,
-    )
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
     try:
         key = load_pem_private_key(pem, password=None)

@@ -103,10 +103,7 @@ class PlaySockets:
                 self._referee.meters.meter_for(caller.bot, peer.rpartition(":")[0], read_kernel),
                 socket.arrival,
             )
-            with (
-                self._open_streams.track_stream(caller, stream),
-                self._referee.streams.attach_stream(stream),
-            ):
+            with self._open_streams.track_stream(caller, stream), self._referee.streams.attach_stream(stream):
                 socket.set_reader(PlayInput(socket, stream, self._referee.intake))
                 refusal = await stream.wait_until_over()
             if refusal:

@@ -92,10 +92,7 @@ def standings_in_order(
 
 
 def _split_group(
-    group: Sequence[str],
-    name: str,
-    season: PlayedSeason,
-    applied: Mapping[str, list[tuple[str, float]]],
+    group: Sequence[str], name: str, season: PlayedSeason, applied: Mapping[str, list[tuple[str, float]]]
 ) -> list[list[str]]:
     """Split level bots by one criterion, the best first, and note the values. A bot that is alone needs no criterion."""
     if len(group) == 1:

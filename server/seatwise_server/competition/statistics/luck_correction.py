@@ -16,13 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import (
-    Vector,
-    add_up,
-    dot_product,
-    solve_system,
-    zero_matrix,
-)
+from seatwise_server.competition.numeric.linalg import Vector, add_up, dot_product, solve_system, zero_matrix
 from seatwise_server.competition.standings.scoring import counted_points
 
 PAR_COEFFICIENT: Final = 0.5

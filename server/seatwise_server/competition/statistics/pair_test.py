@@ -20,12 +20,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple, Protocol, TypeVar
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import (
-    add_up,
-    center_values,
-    solve_field,
-    solve_strengths,
-)
+from seatwise_server.competition.numeric.linalg import add_up, center_values, solve_field, solve_strengths
 from seatwise_server.competition.numeric.student_t import (
     SIGNIFICANCE_LEVEL,
     half_width_errors,
