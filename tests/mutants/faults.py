@@ -428,7 +428,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "verify: moves that came too late",
         f"{VERIFY}/charges.py",
-        "    if times.charged_ms > limits.allowed_ms(pace, bank_ms):\n",
+        "    if (times.charged_ms > allowed_ms) is not is_over:\n",
         "    if False:\n",
         (FORGED,),
     ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn
 
 from seatwise_referee.ending import Ending, result_ranks
-from seatwise_referee.game import IllegalMove, Json, Outcome, Prompt, RaceGame, Seat
+from seatwise_referee.game import IllegalMove, Json, Outcome, Prompt, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
     Agreed,
@@ -33,15 +33,12 @@ from seatwise_referee.mixed_move import MOST_CHOICE_WEIGHT, MOST_MIXED_CHOICES, 
 from seatwise_referee.position import Position, SeatState, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
-from seatwise_referee.verify.charged_entries import (
-    DefaultsContext,
-    RaceQuestion,
+from seatwise_referee.verify.charges import (
+    EntryContext,
+    OpenQuestion,
     after_agreed,
     after_called,
     after_defaulted,
-)
-from seatwise_referee.verify.charges import (
-    OpenQuestion,
     check_asked,
     check_charge,
     check_in_time,
@@ -200,15 +197,13 @@ class RecordReplay:
             raise BadRecord(f"seat {entry.seat} may not {quote_value(move)}: {error}", entry.seq) from None
 
     def _check_defaulted(self, entry: Defaulted, is_required: bool) -> Any:
-        question = question_of(self._question, entry)
-        absence = DefaultsContext(question, self._position, self._limits, self._game)
-        return after_defaulted(entry, absence, is_required=is_required)
+        return after_defaulted(entry, self._context_of(entry), is_required=is_required)
 
     def _check_called(self, entry: Called, _: bool) -> Any:
-        return after_called(entry, self._open_race(entry))
+        return after_called(entry, self._context_of(entry))
 
     def _check_agreed(self, entry: Agreed, _: bool) -> Any:
-        return after_agreed(entry, self._open_race(entry))
+        return after_agreed(entry, self._context_of(entry))
 
     def _check_rejected(self, entry: Rejected, _: bool) -> None:
         question = self._question_for(entry, entry.seat)
@@ -285,10 +280,8 @@ class RecordReplay:
         check_asked(question, entry, seat)
         return question
 
-    def _open_race(self, entry: Called | Agreed) -> RaceQuestion:
-        question = question_of(self._question, entry)
-        game = cast("RaceGame[Any, Any, Any]", self._game)  # the entry is refused where it is none
-        return RaceQuestion(question, self._position.state, self._limits, game)
+    def _context_of(self, entry: Defaulted | Called | Agreed) -> EntryContext:
+        return EntryContext(question_of(self._question, entry), self._position, self._limits, self._game)
 
     def _play_move(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
         try:
