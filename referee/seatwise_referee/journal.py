@@ -74,18 +74,26 @@ class Charge:
     charged_ms: int
 
 
+class EntryPart:
+    """A part of an entry: a dataclass, whose charge is written among its other fields."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as entries hold it."""
+        body = {name: getattr(self, name) for name in self.__slots__}
+        charge = body.pop("charge", None)
+        return {**body, **(asdict(charge) if charge else {})}
+
+
 @dataclass(frozen=True, slots=True)
-class DefaultMove:
+class DefaultMove(EntryPart):
     """A move that the referee played for a seat."""
 
     seat: Seat
     move: Json
     charge: Charge | None = None
     """The seat's charge, if its time ran out."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as entries hold it."""
-        return {"seat": self.seat, "move": self.move, **_charge_to_json(self.charge)}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> DefaultMove:
@@ -95,17 +103,13 @@ class DefaultMove:
 
 
 @dataclass(frozen=True, slots=True)
-class RaceCall:
+class RaceCall(EntryPart):
     """A call in a race."""
 
     seat: Seat
     came_ms: int
     """The time at which the call arrived."""
     charge: Charge
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as entries hold it."""
-        return {"seat": self.seat, "came_ms": self.came_ms, **_charge_to_json(self.charge)}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> RaceCall:
@@ -114,24 +118,16 @@ class RaceCall:
 
 
 @dataclass(frozen=True, slots=True)
-class SeatTimeout:
+class SeatTimeout(EntryPart):
     """A seat whose time ran out in a race."""
 
     seat: Seat
     charge: Charge
 
-    def to_json(self) -> dict[str, Json]:
-        """Return it as entries hold it."""
-        return {"seat": self.seat, **_charge_to_json(self.charge)}
-
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> SeatTimeout:
         """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
         return cls(body["seat"], _charge_from_json(body))
-
-
-def _charge_to_json(charge: Charge | None) -> dict[str, Json]:
-    return asdict(charge) if charge else {}
 
 
 def _charge_from_json(body: Mapping[str, Any]) -> Charge:
@@ -150,9 +146,16 @@ class JournalEntry:
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as the store holds it. Records leave out `PRIVATE_FIELDS`."""
-        body: dict[str, Json] = {name: getattr(self, name) for name in _FIELD_NAMES[type(self)]}
-        body["kind"] = self.kind
-        return body
+        body = {name: _to_plain(getattr(self, name)) for name in _FIELD_NAMES[type(self)]}
+        return {**body, "kind": self.kind}
+
+
+def _to_plain(value: Any) -> Json:
+    """Return a field as JSON: a tuple as a list, and its parts as they are written."""
+    if not isinstance(value, tuple):
+        plain: Json = value
+        return plain
+    return [each.to_json() if isinstance(each, EntryPart) else each for each in value]
 
 
 @value_type
@@ -189,16 +192,12 @@ class Moved(JournalEntry):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedMove:
+class WeightedMove(EntryPart):
     """A choice of a mixed move."""
 
     move: Json
     weight: int
     """Its probability is its part of the sum of all weights."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as entries hold it."""
-        return {"move": self.move, "weight": self.weight}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> WeightedMove:
@@ -211,10 +210,6 @@ class DrawnMove(Moved):
     """A seat made a mixed move in time. `move` is the choice that the referee drew."""
 
     choices: tuple[WeightedMove, ...]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the entry as the store holds it."""
-        return {**JournalEntry.to_json(self), "choices": [choice.to_json() for choice in self.choices]}
 
 
 def with_choices(entry: Moved, choices: tuple[WeightedMove, ...]) -> DrawnMove:
@@ -253,10 +248,6 @@ class Defaulted(JournalEntry):
     moves: tuple[DefaultMove, ...]
     """In the order of the seats. For a seat that left a race, its last layout comes before its default move."""
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the entry as the store holds it."""
-        return {**JournalEntry.to_json(self), "moves": [move.to_json() for move in self.moves]}
-
 
 @value_type
 class Called(JournalEntry):
@@ -273,15 +264,6 @@ class Called(JournalEntry):
     request_ids: tuple[str, ...]
     """The request ids of the calls, in their order."""
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the entry as the store holds it."""
-        lists: dict[str, Json] = {
-            "calls": [call.to_json() for call in self.calls],
-            "layouts": list(self.layouts),
-            "request_ids": list(self.request_ids),
-        }
-        return {**JournalEntry.to_json(self), **lists}
-
 
 @value_type
 class Agreed(JournalEntry):
@@ -296,15 +278,6 @@ class Agreed(JournalEntry):
     """Seats that sent no answer until the time was over. Each has a strike."""
     asked: tuple[SeatTimeout, ...]
     """The seats that built, if the time ran out; else empty."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the entry as the store holds it."""
-        lists: dict[str, Json] = {
-            "layouts": list(self.layouts),
-            "silent": list(self.silent),
-            "asked": [each.to_json() for each in self.asked],
-        }
-        return {**JournalEntry.to_json(self), **lists}
 
 
 @value_type
@@ -365,10 +338,6 @@ class Finished(JournalEntry):
     result: dict[str, Json]
     """The result that counts: {"ranks"}."""
     endings: tuple[Ending, ...]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the entry as the store holds it."""
-        return {**JournalEntry.to_json(self), "endings": list(self.endings)}
 
 
 @value_type
