@@ -8,10 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
+from time import monotonic
 from typing import IO, Any, TextIO, cast
 
 PROGRESS_EVERY_S = 5.0
 """Without a terminal, the time between two lines of progress, in seconds."""
+
+BAR_EVERY_S = 0.5
+"""On a terminal, the time between two states of a bar, in seconds."""
 
 _HARMLESS = "\n\t"
 
@@ -27,6 +31,56 @@ def import_rich() -> Any:
     except ModuleNotFoundError:
         return None
     return SimpleNamespace(Console=Console, Progress=Progress, Table=Table)
+
+
+# Progress, on standard error
+
+
+@contextmanager
+def show_progress(
+    total: int | None,
+    describe: Callable[[int], str],
+    *,
+    is_quiet: bool = False,
+    every_s: float = PROGRESS_EVERY_S,
+) -> Iterator[Callable[..., None]]:
+    """Show a bar on a terminal with rich, and a line now and then elsewhere.
+
+    Args:
+        total: How much there is to do; `None` if nobody knows.
+        describe: Says where the work stands, given how much of it is done. It is asked only when that is shown.
+        is_quiet: Whether nothing is shown.
+        every_s: The time between two lines, in seconds.
+
+    Yields:
+        A function that takes how much more is done: 1 by default.
+    """
+    if is_quiet:
+        yield lambda _=1: None
+    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
+        with rich.Progress(
+            console=rich.Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()
+        ) as bar:
+            task = bar.add_task(describe(0), total=total)
+            yield _counter(
+                BAR_EVERY_S, lambda done: bar.update(task, completed=done, description=describe(done))
+            )
+    else:
+        yield _counter(every_s, lambda done: print(describe(done), file=sys.stderr, flush=True))
+
+
+def _counter(every_s: float, show: Callable[[int], None]) -> Callable[..., None]:
+    """Return a function that adds up what is done, and shows the sum at most once in `every_s` seconds."""
+    done, due_s = 0, monotonic() + every_s
+
+    def add(count: int = 1) -> None:
+        nonlocal done, due_s
+        done += count
+        if monotonic() >= due_s:
+            due_s = monotonic() + every_s
+            show(done)
+
+    return add
 
 
 # Standard output

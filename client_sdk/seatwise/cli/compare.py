@@ -6,8 +6,6 @@ import os
 import secrets
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import (
@@ -22,7 +20,7 @@ from seatwise.cli.arguments import (
 )
 from seatwise.defaults import FAILED
 from seatwise.errors import UsageError
-from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
+from seatwise.output import AnswerOutput, answering, show_progress
 
 if TYPE_CHECKING:
     from seatwise.local.comparison import Comparison, RunningComparison
@@ -42,8 +40,6 @@ On several machines without a network between them, each plays some of the deals
   seatwise compare old.py:MyBot bot.py:MyBot --seed 7 --units 0:500 --out part0.jsonl
   seatwise compare old.py:MyBot bot.py:MyBot --seed 7 --merge part*.jsonl
 """
-
-SHOWN_EVERY_S = 0.5
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -99,11 +95,16 @@ def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
     units, unit_plan = work.units, plan.to_unit_plan()
     workers = work.make_workers(unit_plan)
     most = len(units) * len(plan.tables) if units else rule.most_matches
-    with work.open_file(unit_plan, units) as file, _show_progress(most, is_quiet=arguments.json) as show:
+    latest: list[RunningComparison] = []
+    with (
+        work.open_file(unit_plan, units) as file,
+        show_progress(most, lambda _: _state_line(latest), is_quiet=arguments.json) as advance,
+    ):
 
         def on_block(running: RunningComparison) -> None:
             answers.raise_fault()
-            show(running)
+            latest[:] = [running]
+            advance(len(plan.tables))
 
         found = compare_versions(plan, rule, workers, on_block, _print_failure, file, units)
     if arguments.json:
@@ -179,49 +180,16 @@ _VERDICTS = {
 }
 
 
-def _state_line(running: RunningComparison) -> str:
-    found = running.report()
+def _state_line(latest: list[RunningComparison]) -> str:
+    if not latest:
+        return "comparing"
+    found = latest[0].report()
     low, high = found.interval
     return f"new {found.mean:+.2f} ({low:+.2f} to {high:+.2f}) after {found.matches} matches"
 
 
 def _print_failure(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _show_progress(most: int, *, is_quiet: bool) -> Iterator[Callable[[RunningComparison], None]]:
-    """Show the present verdict: in a bar on a terminal with rich, and in a line now and then elsewhere."""
-    if is_quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
-        with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("comparing", total=most)
-            yield _Slowly(
-                SHOWN_EVERY_S,
-                lambda running: progress.update(
-                    task, completed=running.matches, description=_state_line(running)
-                ),
-            )
-    else:
-        yield _Slowly(
-            PROGRESS_EVERY_S, lambda running: print(_state_line(running), file=sys.stderr, flush=True)
-        )
-
-
-class _Slowly:
-    """Calls a function at most once in a time."""
-
-    def __init__(self, every_s: float, show: Callable[[RunningComparison], None]) -> None:
-        from time import monotonic
-
-        self._monotonic, self._every_s, self._show = monotonic, every_s, show
-        self._due_s = monotonic() + every_s
-
-    def __call__(self, running: RunningComparison) -> None:
-        if self._monotonic() >= self._due_s:
-            self._due_s = self._monotonic() + self._every_s
-            self._show(running)
 
 
 COMMAND = Command("compare", "compare two versions of a bot on the same deals", configure, run)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import Command, InputFile, parse_count, parse_output, parse_span
 from seatwise.errors import UsageError, first_error
-from seatwise.output import import_rich
+from seatwise.output import show_progress
 
 if TYPE_CHECKING:
     from seatwise.doctor.doctor import CheckResult, DoctorReport
@@ -108,7 +105,15 @@ def _examine(arguments: Namespace) -> DoctorReport:
         only=tuple(arguments.only),
     )
     starter, total = process_starter(command), len(choose_checks(settings))
-    with _show_progress(total, is_quiet=arguments.json) as on_result:
+    last: list[CheckResult] = []
+    with show_progress(
+        total, lambda _: _describe_last(last), is_quiet=arguments.json, every_s=0.0
+    ) as advance:
+
+        def on_result(result: CheckResult) -> None:
+            last[:] = [result]
+            advance()
+
         try:
             return asyncio.run(examine_bot(starter, settings, on_result))
         # `except*` would not do: Python 3.11.2 puts what is raised there into a group again.
@@ -119,16 +124,8 @@ def _examine(arguments: Namespace) -> DoctorReport:
             raise first_error(wrong_use) from None
 
 
-@contextmanager
-def _show_progress(total: int, *, is_quiet: bool) -> Iterator[Callable[[CheckResult], None]]:
-    if is_quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
-        with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("examining", total=total)
-            yield lambda result: progress.update(task, advance=1, description=result.check)
-    else:
-        yield lambda result: print(f"{result.outcome:7} {result.check}", file=sys.stderr, flush=True)
+def _describe_last(last: list[CheckResult]) -> str:
+    return f"{last[0].outcome:7} {last[0].check}" if last else "examining"
 
 
 def print_report(report: DoctorReport) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -24,7 +22,7 @@ from seatwise.cli.arguments import (
 )
 from seatwise.defaults import ADDRESS, INTERRUPTED, TOKEN_VARIABLE
 from seatwise.errors import UsageError
-from seatwise.output import PROGRESS_EVERY_S, AnswerOutput, answering, import_rich
+from seatwise.output import AnswerOutput, answering, import_rich, show_progress
 
 if TYPE_CHECKING:
     from seatwise.local.recorded_deal import RecordedDeal
@@ -135,20 +133,19 @@ def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
     use_deck_files(arguments.deck)
     deal = _find_deal(arguments)
     played: list[PlayedMatch] = []
-    is_interrupted = False
-    with show_progress(arguments.matches, is_quiet=arguments.json) as advance:
+    is_interrupted, total = False, arguments.matches
+    with show_progress(total, lambda done: f"{done} of {total} matches", is_quiet=arguments.json) as advance:
 
         def on_match(match: PlayedMatch) -> None:
             played.append(match)
             answers.raise_fault()
-            if advance:
-                advance(match)
+            advance()
 
         try:
             results = play(
                 arguments.bots,
                 game=arguments.game,
-                matches=arguments.matches,
+                matches=total,
                 seed=arguments.seed,
                 options=dict(arguments.option),
                 records=arguments.records and answers.path_of(arguments.records),
@@ -162,7 +159,7 @@ def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
             is_interrupted = True
             results = Results(arguments.game, name_entrants(arguments.bots), tuple(played))
     if is_interrupted:
-        print(f"interrupted after {len(played)} of {arguments.matches} matches", file=sys.stderr, flush=True)
+        print(f"interrupted after {len(played)} of {total} matches", file=sys.stderr, flush=True)
     if arguments.json:
         _print_json(results, answers)
     else:
@@ -170,42 +167,6 @@ def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
     if is_interrupted:
         return INTERRUPTED
     return 1 if all(each.void_reason for each in results) and arguments.to_move is None else 0
-
-
-# On a terminal with rich, and anywhere else
-
-
-@contextmanager
-def show_progress(
-    matches: int, *, is_quiet: bool, doing: str = "playing"
-) -> Iterator[Callable[[object], None] | None]:
-    """Show a bar on a terminal, or lines elsewhere. Yields what is called with each match, or `None` if it is quiet."""
-    if is_quiet:
-        yield None
-    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
-        with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(doing, total=matches)
-            yield lambda _: progress.advance(task)
-    else:
-        yield _Lines(matches)
-
-
-class _Lines:
-    """Prints a plain line from time to time, and none for a short series."""
-
-    def __init__(self, matches: int) -> None:
-        from time import monotonic
-
-        self._monotonic = monotonic
-        self._matches = matches
-        self._played = 0
-        self._next = monotonic() + PROGRESS_EVERY_S
-
-    def __call__(self, _: object) -> None:
-        self._played += 1
-        if self._monotonic() >= self._next:
-            self._next = self._monotonic() + PROGRESS_EVERY_S
-            print(f"{self._played} of {self._matches} matches", file=sys.stderr, flush=True)
 
 
 def _print_table(results: Results, arguments: Namespace, answers: AnswerOutput) -> None:

@@ -227,13 +227,14 @@ def _show_gifts(args: Namespace) -> int:
     """Print the pairs, the most surprising first."""
     from dataclasses import asdict
 
-    from seatwise.cli.play import show_progress
+    from seatwise.output import show_progress
     from seatwise_server.cli import table
     from seatwise_server.league.par import count_records, report_gifts
 
     work = read_unit_options(args)
-    with show_progress(count_records(args.file), is_quiet=args.json, doing="judging") as on_match:
-        found = report_gifts(args.file, args.deals, lambda: on_match(None) if on_match else None, work)
+    total = count_records(args.file)
+    with show_progress(total, lambda done: f"{done} of {total} matches", is_quiet=args.json) as advance:
+        found = report_gifts(args.file, args.deals, advance, work)
     if args.units:
         print(f"{args.out}: a part of {args.file}; --merge puts all parts together")
         return 0
