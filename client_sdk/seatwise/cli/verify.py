@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from seatwise.cli import SERVER_EXTRA
 from seatwise.cli.arguments import (
     Command,
     add_deck_argument,
@@ -22,6 +23,7 @@ from seatwise.defaults import FAILED, USAGE
 
 if TYPE_CHECKING:
     from seatwise.client import Client
+    from seatwise.season import CheckedSeason
     from seatwise_referee.verify import Verdict
 
 EPILOG = """\
@@ -69,19 +71,20 @@ def configure(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Checks all, and prints what is wrong; 1 if anything is, and 2 if a record cannot be checked here."""
     import seatwise.kits  # noqa: F401  # adds the games from outside to those that verification knows
+    from seatwise.replay.record_files import open_records, read_record_lines
 
     use_deck_files(arguments.deck)
     if read_unit_options(arguments).units:
         return _verify_part(arguments)
     if _is_season(arguments.file):
-        return _run_season(arguments)
+        return _verify_season(arguments)
     if _is_audit_log(arguments.file):
         return _verify_audit_log(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
     shown: list[Verdict] = []
     count = wrong = unchecked = 0
-    with _opened(arguments.file) as file, _progress(_size(file), is_quiet=arguments.json) as read:
-        for verdict in _verdicts(_lines(file, name, read), name, arguments):
+    with open_records(arguments.file) as file, _showing_progress(_size(file), arguments) as on_read:
+        for verdict in _verdicts(read_record_lines(file, name, on_read), name, arguments):
             count += 1
             if not verdict.fault:
                 continue
@@ -110,10 +113,11 @@ def _is_season(path: str) -> bool:
 
 def _is_audit_log(path: str) -> bool:
     from seatwise.audit_chain import AUDIT_FORMAT, LONGEST_AUDIT_LINE
+    from seatwise.replay.record_files import open_records
 
     if path == "-" or not Path(path).is_file():
         return False
-    with _opened(path) as file:
+    with open_records(path) as file:
         return f'"format":"{AUDIT_FORMAT}"'.encode() in file.readline(LONGEST_AUDIT_LINE)
 
 
@@ -122,10 +126,11 @@ def _verify_audit_log(arguments: Namespace) -> int:
 
     from seatwise.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
     from seatwise.errors import UsageError
+    from seatwise.replay.record_files import open_records
 
     if arguments.server:
         raise UsageError("--server is for records; compare the end of an audit log with --chain")
-    with _opened(arguments.file) as file:
+    with open_records(arguments.file) as file:
         lines = iter(lambda: file.readline(LONGEST_AUDIT_LINE + 1), b"")
         count, first_seq, fault = verify_audit_log(lines, arguments.chain or "")
     if arguments.json:
@@ -139,13 +144,6 @@ def _verify_audit_log(arguments: Namespace) -> int:
             f"{arguments.file}: {count} entries of an audit log verified, from seq {first_seq} on, nothing wrong"
         )
     return 1 if fault else 0
-
-
-def _run_season(arguments: Namespace) -> int:
-    from seatwise.cli import seasons
-
-    with _progress(seasons.size_of(arguments.file), is_quiet=arguments.json) as read:
-        return seasons.verify_season(arguments, read, lambda lines: _verify_file(lines, arguments))
 
 
 def _chain(text: str) -> str:
@@ -180,12 +178,8 @@ def _verify_part(arguments: Namespace) -> int:
     """Verify some batches of a file, for --merge."""
     from seatwise.replay.record_files import open_record_lines
 
-    if _is_season(arguments.file):
-        with open_record_lines(arguments.file) as lines:
-            verdicts = list(_verify_file(lines, arguments))
-    else:
-        with _opened(arguments.file) as file:
-            verdicts = list(_verify_file(_lines(file, arguments.file, lambda _: None), arguments))
+    with open_record_lines(arguments.file) as lines:
+        verdicts = list(_verify_file(lines, arguments))
     wrong = sum(verdict.fault is not None for verdict in verdicts)
     print(
         f"{arguments.out}: {len(verdicts)} records, {wrong} with a fault; --merge compares them with the others"
@@ -253,46 +247,72 @@ def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
     return iter(found)
 
 
-# The file
+# A season bundle
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
+def _verify_season(arguments: Namespace) -> int:
+    """Work a whole season out again, and print the first fault; 1 if there is one, and 2 if its game is not installed here."""
     from seatwise.errors import UsageError
-    from seatwise.text_files import skip_mark
+    from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundle
+    from seatwise.season.bundle import RECORDS
 
-    if path == "-":
-        skip_mark(sys.stdin.buffer, "standard input")
-        yield sys.stdin.buffer
+    if arguments.server:
+        raise UsageError("--server is for a file of records; compare a bundle by its digest, with --chain")
+    try:
+        with (
+            open_bundle(Path(arguments.file)) as bundle,
+            _showing_progress(bundle.size_of(RECORDS), arguments) as on_read,
+        ):
+            verify = partial(_verify_file, arguments=arguments)
+            checked = check_season(bundle, arguments.chain or "", on_read, verify)
+    except UncheckedSeason as unchecked:
+        _print_season_fault(arguments, str(unchecked), wrong=0)
+        return USAGE
+    except BadSeason as bad:
+        _print_season_fault(arguments, str(bad), wrong=1)
+        return FAILED
+    except OSError as error:
+        raise UsageError(f"cannot read {arguments.file}: {error.strerror}") from None
+    _print_season(arguments, checked)
+    return 0
+
+
+def _print_season_fault(arguments: Namespace, fault: str, wrong: int) -> None:
+    from json import dumps
+
+    if arguments.json:
+        found = {
+            "file": arguments.file,
+            "wrong": wrong,
+            "not_checked": 1 - wrong,
+            "faults": [{"message": fault}],
+        }
+        print(dumps(found, indent=2))
+    else:
+        print(f"{arguments.file}: {fault}")
+
+
+def _print_season(arguments: Namespace, checked: CheckedSeason) -> None:
+    from json import dumps
+
+    if arguments.json:
+        found = {
+            "file": arguments.file,
+            "records": checked.records,
+            "wrong": 0,
+            "not_checked": 0,
+            "faults": [],
+            "table": checked.has_table,
+            "digest": checked.digest,
+        }
+        print(dumps(found, indent=2))
         return
-    try:
-        file = open(path, "rb")  # noqa: SIM115  # a fault inside the body is not a fault of opening
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {error.strerror}; name a file of records, or - for standard input"
-        ) from None
-    with file:
-        skip_mark(file, path)
-        yield file
-
-
-def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[bytes]:
-    """Line by line; of one that is far too long only as much as shows it."""
-    from seatwise.errors import UsageError
-    from seatwise.replay.record_files import end_as_here
-    from seatwise_referee.verify import MOST_BYTES
-
-    most = MOST_BYTES + 2
-    try:
-        while line := file.readline(most):
-            rest = line
-            while len(rest) == most and not rest.endswith(b"\n"):
-                read(len(rest))
-                rest = file.readline(most)
-            read(len(rest))
-            yield end_as_here(line)
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+    print(f"{arguments.file}: {checked.records} records verified, and each result matches its record")
+    if checked.has_table:
+        print(f"the schedule and the table of its {checked.entrants} entrants follow from the records")
+    else:
+        print(f"NOT CHECKED: schedule and table; that needs the server extra: {SERVER_EXTRA}")
+    print(f"digest {checked.digest}")
 
 
 # Output
@@ -331,41 +351,16 @@ def _print_json(name: str, count: int, wrong: int, unchecked: int, shown: Iterab
     )
 
 
-@contextmanager
-def _progress(total: int | None, *, is_quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal with rich, and anywhere else a line now and then."""
-    if is_quiet:
-        yield lambda _: None
-        return
-    if sys.stderr.isatty():
-        try:
-            from rich.console import Console
-            from rich.progress import Progress
-        except ModuleNotFoundError:
-            pass
-        else:
-            console, is_mixed = Console(stderr=True), sys.stdout.isatty()
-            with Progress(console=console, transient=True, redirect_stdout=is_mixed) as progress:
-                task = progress.add_task("verifying", total=total)
-                yield lambda count: progress.advance(task, count)
-            return
-    yield _plain_lines(total)
+def _showing_progress(total: int | None, arguments: Namespace) -> AbstractContextManager[Callable[..., None]]:
+    from seatwise.output import show_progress
 
-
-def _plain_lines(total: int | None) -> Callable[[int], None]:
-    from time import monotonic
-
-    done, due_s = 0, monotonic() + READ_PROGRESS_EVERY_S
-
-    def read(count: int) -> None:
-        nonlocal done, due_s
-        done += count
-        if monotonic() >= due_s:
-            due_s = monotonic() + READ_PROGRESS_EVERY_S
-            of = f" of {total >> 10}" if total else ""
-            print(f"verified {done >> 10}{of} KiB", file=sys.stderr, flush=True)
-
-    return read
+    of = f" of {total >> 10}" if total else ""
+    return show_progress(
+        total,
+        lambda done: f"verified {done >> 10}{of} KiB",
+        is_quiet=arguments.json,
+        every_s=READ_PROGRESS_EVERY_S,
+    )
 
 
 def _size(file: BinaryIO) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -69,36 +69,58 @@ def _explain(path: str, match: str, names: list[str], seen: int) -> str:
 
 @contextmanager
 def open_record_lines(path: str) -> Iterator[Iterator[bytes]]:
-    """Open a file of records, a season bundle, or standard input ("-"), and yield its lines.
-
-    A line that is longer than any record comes in parts, none of which is a record. Raises `UsageError`.
-    """
-    if path == "-":
-        skip_mark(sys.stdin.buffer, "standard input")
-        yield read_record_lines(sys.stdin.buffer)
-        return
-    try:
-        if is_bundle(Path(path)):
+    """Open a file of records, a season bundle, or standard input ("-"), and yield its lines. Raises `UsageError`."""
+    if path != "-" and is_bundle(Path(path)):
+        try:
             with open_bundle(Path(path)) as bundle:
                 yield bundle.read_lines(RECORDS)
-            return
-        with open(path, "rb") as file:
-            skip_mark(file, path)
-            yield read_record_lines(file)
-    except BadSeason as error:
-        raise UsageError(f"{path}: {error}") from None
+        except BadSeason as error:
+            raise UsageError(f"{path}: {error}") from None
+        return
+    with open_records(path) as file:
+        yield read_record_lines(file, path)
+
+
+@contextmanager
+def open_records(path: str) -> Iterator[BinaryIO]:
+    """Open a file of records, or standard input ("-"), without the mark that some editors write. Raises `UsageError`."""
+    if path == "-":
+        skip_mark(sys.stdin.buffer, "standard input")
+        yield sys.stdin.buffer
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115  # a fault inside the body is not a fault of opening
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {error.strerror}; name a file of records, or - for standard input"
         ) from None
+    with file:
+        skip_mark(file, path)
+        yield file
 
 
-def read_record_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of an open file. A line that is longer than any record comes in parts, none of which is a record."""
-    while line := file.readline(MOST_BYTES + 2):
-        yield end_as_here(line)
+def read_record_lines(
+    file: BinaryIO, name: str, on_read: Callable[[int], object] = lambda _: None
+) -> Iterator[bytes]:
+    """Yield the lines of an open file; of one that is longer than any record only as much as shows it.
 
+    Args:
+        file: The file.
+        name: Its name, for an error.
+        on_read: Called with the number of bytes of each piece that was read.
 
-def end_as_here(line: bytes) -> bytes:
-    """Return a line with the line end of records, also where another system has changed it."""
-    return line[:-2] + b"\n" if line.endswith(b"\r\n") else line
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    most = MOST_BYTES + 2
+    try:
+        while line := file.readline(most):
+            rest = line
+            while len(rest) == most and not rest.endswith(b"\n"):
+                on_read(len(rest))
+                rest = file.readline(most)
+            on_read(len(rest))
+            # the line end of records, also where another system has changed it
+            yield line[:-2] + b"\n" if line.endswith(b"\r\n") else line
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None

@@ -120,7 +120,7 @@ def _read_lines(paths: Iterable[Path], places: list[str]) -> Iterator[bytes]:
     """Yield the lines of all files, and add the place of each to `places`."""
     for path in paths:
         with path.open("rb") as file:
-            for number, line in enumerate(read_record_lines(file), start=1):
+            for number, line in enumerate(read_record_lines(file, str(path)), start=1):
                 places.append(f"{path}, line {number}")
                 yield line
 
