@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from seatwise.kits.ubongo.text import draw
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     CALL,
@@ -27,7 +28,6 @@ from seatwise_referee.games.ubongo import (
     UbongoMove,
     UbongoState,
     UbongoView,
-    cells,
     fitting_places,
 )
 
@@ -123,8 +123,8 @@ class UbongoEnv(gymnasium.Env):  # type: ignore[misc]
         return encode_building(self.view, self._choices) | {"action_mask": self._mask()}
 
     def render(self) -> str | None:
-        """Return the table and the hand as text."""
-        return draw_layout(self.view) if self.render_mode == "ansi" else None
+        """Return the laid cards as text, for the mode "ansi"."""
+        return draw(self.view.layout, dict(self.view.hand)) if self.render_mode == "ansi" else None
 
 
 def list_choices(view: UbongoView) -> list[Placement]:
@@ -157,18 +157,3 @@ def encode_building(view: UbongoView, choices: list[Placement]) -> dict[str, NDA
     for number, (card, x, y, turn) in enumerate(choices):
         listed[number] = places[card], x, y, turn
     return {"hand": hand, "choices": listed}
-
-
-def draw_layout(view: UbongoView) -> str:
-    """Return the laid cards as text: one symbol for each cell."""
-    symbols = dict(view.hand)
-    drawn = {
-        cell: symbol
-        for card, x, y, turn in view.layout
-        for cell, symbol in zip(cells(x, y, turn), symbols.get(card, "??????"), strict=True)
-    }
-    columns, rows = {x for x, _ in drawn} or {0}, {y for _, y in drawn} or {0}
-    return "\n".join(
-        "".join(drawn.get((x, y), ".") for x in range(min(columns), max(columns) + 1))
-        for y in range(min(rows), max(rows) + 1)
-    )

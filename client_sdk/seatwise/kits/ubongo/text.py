@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, zip_longest
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
+from seatwise.kits.frames import arrange_blocks
 from seatwise_referee.games.ubongo import (
     Lay,
     Layout,
@@ -100,9 +101,6 @@ def _draw_edge(cards: Mapping[tuple[int, int], int], columns: range, y: int) -> 
     return line[3:]
 
 
-GAP = "   "
-
-
 def draw_end(record: Mapping[str, Any], width: int) -> str:
     """Draw the layout of each seat at the end of the last round, with its points, at most `width` characters wide."""
     deal = record["deals"][-1]
@@ -112,38 +110,13 @@ def draw_end(record: Mapping[str, Any], width: int) -> str:
     heads = [f"{bot}: {score}" for bot, score in zip(bots, points, strict=True)]
     drawn = [draw(layout, symbols) for layout in _last_layouts(record)]
     title = f"Round {deal['round']} of {record['match']}, as it ended:"
-    rows = rows_of(list(zip(heads, drawn, strict=True)), width)
-    return "\n".join([title, "", *(f"{row}\n" for row in rows)])
+    return arrange_blocks("\n\n".join([title, *map("\n".join, zip(heads, drawn, strict=True))]), width) + "\n"
 
 
 def _last_layouts(record: Mapping[str, Any]) -> list[Layout]:
     """Return every seat's layout from the entry that closes the last round."""
     closing = [entry["layouts"] for entry in record["entries"] if "layouts" in entry]
     return [layout_from_json(layout) for layout in closing[-1]]
-
-
-def rows_of(parts: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield rows of drawings, each under its head: as many side by side as fit into `width` characters."""
-    row: list[list[str]] = []
-    for head, drawn in parts:
-        column = [head, *drawn.splitlines()]
-        if row and _width_of([*row, column]) > width:
-            yield _join_columns(row)
-            row = []
-        row.append(column)
-    yield _join_columns(row)
-
-
-def _width_of(columns: Sequence[Sequence[str]]) -> int:
-    return sum(max(map(len, column)) for column in columns) + len(GAP) * (len(columns) - 1)
-
-
-def _join_columns(columns: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in columns]
-    return "\n".join(
-        GAP.join(line.ljust(width) for line, width in zip(lines, widths, strict=True)).rstrip()
-        for lines in zip_longest(*columns, fillvalue="")
-    )
 
 
 def describe_view(view: UbongoView) -> str:
