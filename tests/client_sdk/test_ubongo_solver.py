@@ -7,14 +7,13 @@ from random import Random
 
 import pytest
 
-from seatwise.kits.ubongo.solver import NODES, Search, hand_of, measure_hands, solve
+from seatwise.kits.ubongo.solver import NODES, Search, hand_of, solve
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     BOUND,
     CALL,
     CARDS,
     GOAL,
-    HOUSE_DECK,
     Lay,
     Layout,
     Side,
@@ -120,12 +119,7 @@ def test_two_solvers_play_a_match() -> None:
     assert sum(points == 10 for scored in outcome.rounds for points in scored) >= 4
 
 
-def test_figures_are_those_of_so_many_hands() -> None:
-    figures = measure_hands(1, hands=20, deck=HOUSE_DECK)
-    assert (figures.round, figures.hands, figures.solved, figures.given_up) == (1, 20, 20, 0)
-    assert 0 < figures.median_ms <= figures.p95_ms
-
-
-def test_hands_that_were_not_searched_to_the_end_are_told_apart() -> None:
-    figures = measure_hands(1, hands=5, nodes=3)
-    assert (figures.solved, figures.given_up) == (0, 5)
+def test_a_search_that_is_cut_short_has_no_nodes_left() -> None:
+    search = Search(hand_of(bytes(32), 1), 3)
+    assert max(map(len, search.find_layouts())) < GOAL
+    assert search.nodes_left == 0

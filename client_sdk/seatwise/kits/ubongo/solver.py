@@ -7,22 +7,16 @@ The search grows a layout card by card from a root card, which lies upright in t
 list of candidates: placements that fit one laid card, and touch no other laid card wrongly. When all layouts with a
 candidate have been searched, the candidate is given up, so that no layout is built twice. For hands of nine cards the
 search is soon complete, and then the last layout is the best possible one.
-
-`python -m seatwise.kits.ubongo.solver` prints two figures for every side of the house's deck. The first is the
-number of hands that have a fitting layout of seven cards. The second is the time to find one, or to prove that there is
-none.
 """
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from seatwise.kits.ubongo.prices import fitting_beside, touch
 from seatwise_referee.games.ubongo import (
     GOAL,
     HOUSE_DECK,
-    ROUNDS,
     Deck,
     Layout,
     Placement,
@@ -133,64 +127,7 @@ class Search:
         return [Placement(other, x + dx, y + dy, turns) for other, dx, dy, turns in self._beside[card, turn]]
 
 
-# --- Figures -------------------------------------------------------------------------------------------
-
-
-class Figures(NamedTuple):
-    """Measurements of the solver on many hands of one side of a deck."""
-
-    round: int
-    """The round, which decides the deck and the side."""
-
-    hands: int
-    """Number of hands."""
-
-    solved: int
-    """Number of hands with a fitting layout of seven cards."""
-
-    given_up: int
-    """Number of hands in which the nodes ran out before one was found. If it is 0, `solved` is exact."""
-
-    median_ms: float
-    """Median time of a search, in milliseconds."""
-
-    p95_ms: float
-    """95th percentile of the time of a search, in milliseconds."""
-
-
-def measure_hands(
-    round_number: int, hands: int = 200, deck: Deck = HOUSE_DECK, nodes: int = NODES
-) -> Figures:
-    """Measure the solver on the hands that seat 0 is dealt from the seeds 0, 1, 2 and so on, each as 32 bytes."""
-    solved = given_up = 0
-    times = []
-    for number in range(hands):
-        search = Search(hand_of(number.to_bytes(32, "big"), round_number, deck), nodes)
-        begun = perf_counter()
-        best = max(search.find_layouts(), key=len)
-        times.append(1000 * (perf_counter() - begun))
-        solved += len(best) >= GOAL
-        given_up += len(best) < GOAL and search.nodes_left == 0
-    times.sort()
-    return Figures(round_number, hands, solved, given_up, times[hands // 2], times[hands * 95 // 100])
-
-
 def hand_of(seed: bytes, round_number: int, deck: Deck = HOUSE_DECK) -> tuple[Side, ...]:
     """Return the hand of seat 0 in a round."""
     (hand,) = deal_hands(deck_of_round(round_number), 1, seed)
     return tuple(deck.side(card, round_number) for card in sorted(hand))
-
-
-def main() -> None:
-    """Print the figures of the house's deck."""
-    print("round   hands with seven   median ms   p95 ms")
-    for figures in (measure_hands(number, hands=1000) for number in range(1, ROUNDS + 1)):
-        open_end = f" or up to {figures.given_up} more" if figures.given_up else ""
-        print(
-            f"{figures.round:5}   {figures.solved:6} of {figures.hands:5}{open_end}"
-            f"   {figures.median_ms:9.2f}   {figures.p95_ms:6.2f}"
-        )
-
-
-if __name__ == "__main__":
-    main()

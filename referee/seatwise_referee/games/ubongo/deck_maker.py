@@ -37,14 +37,6 @@ if TYPE_CHECKING:
 CANDIDATES: Final = 200
 """The number of candidates for each round."""
 
-HANDS_SEARCHED: Final = 1000
-SOLVABLE_HANDS: Final = (1000, 1000, 997, 1000, 991, 834)
-"""How many of the searched hands of nine have a fitting layout of seven with `house-1`, by round.
-
-`python -m seatwise.kits.ubongo.solver` counts them: the hands that seat 0 is dealt from the seeds 0 to 999, each as
-32 bytes, big-endian. Every hand was searched to the end, so these numbers are exact.
-"""
-
 
 class DeckRecipe(NamedTuple):
     """All that decides a deck."""
