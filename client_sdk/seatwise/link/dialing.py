@@ -317,6 +317,15 @@ class WrongKeyError(ssl.SSLCertVerificationError):
         self.digest = digest
 
 
+def link_error(endpoint: Endpoint, error: Exception) -> SeatwiseError:
+    """Return the typed error for one of the operating system or of TLS, with which no link could be opened."""
+    if isinstance(error, WrongKeyError):
+        return EncryptionError(not_pinned(endpoint, error.digest))
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return EncryptionError(untrusted(endpoint, error.verify_message))
+    return UnavailableError(getattr(error, "strerror", None) or str(error) or "no answer in time")
+
+
 def make_context(endpoint: Endpoint, security: Security) -> ssl.SSLContext | None:
     """Return the context for a link to that server; `None` for plain text. Raises `UsageError` for files that do not fit."""
     if not endpoint.is_encrypted:

@@ -19,16 +19,14 @@ from urllib.parse import urlencode
 from google.protobuf import json_format
 
 from seatwise.codec.json_values import holds_json_values, unwrap_json_values, wrap_json_values
-from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class, from_json
+from seatwise.errors import SeatwiseError, UnavailableError, error_class, from_json
 from seatwise.link.dialing import (
     CODES_OF_HTTP,
     HANDSHAKE_S,
-    WrongKeyError,
     explain_failure,
+    link_error,
     make_context,
-    not_pinned,
     proxy_to,
-    untrusted,
 )
 from seatwise.link.endpoint import REST_PREFIX, Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security
@@ -95,7 +93,7 @@ class HttpConnection:
         try:
             self._writer.write("\r\n".join(lines).encode() + body)
             await self._writer.drain()
-        except (OSError, ssl.SSLError) as error:
+        except OSError as error:
             raise _link_lost(error) from error
 
     async def read_head(self) -> HttpResponse:
@@ -107,7 +105,7 @@ class HttpConnection:
             return HttpResponse(
                 int(first.split()[1]), {name.lower(): value.strip() for name, _, value in pairs}
             )
-        except (OSError, ssl.SSLError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
+        except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
             raise _link_lost(error) from error
 
     async def read_body(self, response: HttpResponse) -> bytes:
@@ -120,7 +118,7 @@ class HttpConnection:
             return await self._reader.readexactly(
                 min(int(response.headers.get("content-length", "0")), LONGEST_HTTP_LINE)
             )
-        except (OSError, ssl.SSLError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError) as error:
             raise _link_lost(error) from error
 
     async def _read_chunked_body(self) -> bytes:
@@ -140,7 +138,7 @@ class HttpConnection:
                 yield (await self._reader.readexactly(size + 2))[:-2]
                 await asyncio.sleep(0)  # so that a flood of small chunks does not block the event loop
             await self._reader.readuntil(b"\r\n")
-        except (OSError, ssl.SSLError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             raise _link_lost(error) from error
 
     def close(self) -> None:
@@ -183,8 +181,11 @@ class RestWire:
         insecure = self._security.insecure
         self._endpoint = resolve_endpoint(address.strip()[len(REST_PREFIX) :], insecure=insecure)
         refuse_clear_text(self._endpoint, token.strip(), insecure=insecure)
-        self._headers = dict(credentials_of(token.strip()))
-        self._headers["user-agent"] = f"seatwise-python/{version('seatwise')}"
+        self.headers = {
+            **dict(credentials_of(token.strip())),
+            "user-agent": f"seatwise-python/{version('seatwise')}",
+        }
+        """Those of every request."""
 
     def address_in(self, offer: SeatOffer) -> str:  # noqa: ARG002  # the server follows it
         return self.address
@@ -211,18 +212,11 @@ class RestWire:
         endpoint = self._endpoint
         try:
             return await HttpConnection.open(endpoint, make_context(endpoint, self._security))
-        except WrongKeyError as error:
-            raise EncryptionError(not_pinned(endpoint, error.digest)) from error
-        except ssl.SSLCertVerificationError as error:
-            raise EncryptionError(untrusted(endpoint, error.verify_message)) from error
-        except (OSError, ssl.SSLError, TimeoutError) as error:
-            lost = UnavailableError(getattr(error, "strerror", None) or str(error) or "no answer in time")
-            raise await asyncio.to_thread(explain_failure, endpoint, self._security, lost) from error
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Those of every request."""
-        return self._headers
+        except OSError as error:  # TLS and time-outs, too
+            lost = link_error(endpoint, error)
+            if isinstance(lost, UnavailableError):
+                lost = await asyncio.to_thread(explain_failure, endpoint, self._security, lost)
+            raise lost from error
 
 
 class RestStream(Generic[Sent, Received]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -25,16 +24,14 @@ from seatwise.errors import (
 from seatwise.link.dialing import (
     CODES_OF_HTTP,
     HANDSHAKE_S,
-    WrongKeyError,
     answers_in_clear,
     clear_text_only,
     explain_failure,
+    link_error,
     make_context,
-    not_pinned,
     proxy_to,
     speaks_tls,
     tls_only,
-    untrusted,
 )
 from seatwise.link.endpoint import (
     Endpoint,
@@ -371,11 +368,7 @@ def _typed_error(endpoint: Endpoint, error: Exception) -> SeatwiseError:
     """Return what a bot is told of a link that could not be opened."""
     if isinstance(error, picows.WSHandshakeError) and error.response is not None:
         return _read_refused_upgrade(int(error.response.status), error.raw_body or b"")
-    if isinstance(error, WrongKeyError):
-        return EncryptionError(not_pinned(endpoint, error.digest))
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return EncryptionError(untrusted(endpoint, error.verify_message))
-    return UnavailableError(getattr(error, "strerror", None) or str(error) or "no answer in time")
+    return link_error(endpoint, error)
 
 
 def _explain_hang_up(endpoint: Endpoint, security: Security, error: SeatwiseError) -> SeatwiseError:
