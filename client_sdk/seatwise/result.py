@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from seatwise_referee.ending import Ending
@@ -127,18 +127,9 @@ class Summary:
         Returns:
             The fields by name. The means are `None` if no match counts.
         """
-        return {
-            "matches": self.matches,
-            "mean_points": self.mean_points if self.matches else None,
-            "mean_rank": self.mean_rank if self.matches else None,
-            "ranks": {str(rank): count for rank, count in sorted(self.ranks.items())},
-            "endings": dict(sorted(self.endings.items())),
-            "moves": self.moves,
-            "failures": self.failures,
-            "voided": self.voided,
-            "unknown": self.unknown,
-            "left": self.left,
-        }
+        ranks = {str(rank): count for rank, count in sorted(self.ranks.items())}
+        told = asdict(self) | {"ranks": ranks, "endings": dict(sorted(self.endings.items()))}
+        return told if self.matches else told | {"mean_points": None, "mean_rank": None}
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
 from typing import Any
 
@@ -171,17 +171,10 @@ def _row(standing: Standing) -> tuple[str, ...]:
 
 
 def _to_json(standing: Standing) -> dict[str, Any]:
-    counts = standing.matches > 0
-    return {
-        "bot": standing.bot,
-        "matches": standing.matches,
-        "mean_points": standing.mean_points if counts else None,
-        "interval": list(standing.interval) if standing.matches > 1 else None,
-        "mean_rank": standing.mean_rank if counts else None,
-        "moves": standing.moves,
-        "failures": standing.failures,
-        "ms_per_move": standing.ms_per_move,
-    }
+    told = asdict(standing)
+    if standing.matches < 2:
+        told["interval"] = None
+    return told if standing.matches else told | {"mean_points": None, "mean_rank": None}
 
 
 def _standing(bot: str, matches: Sequence[PlayedMatch]) -> Standing:

@@ -14,9 +14,9 @@ has a price in virtual time (`seatwise.kits.ubongo.prices`):
     True
 """
 
+from seatwise.kits.race_steps import Thought
 from seatwise.kits.ubongo.prices import fitting_beside, fitting_places, is_fitting, overlapping, touch
 from seatwise.kits.ubongo.text import draw
-from seatwise.race_steps import Thought
 from seatwise_referee.games.ubongo import (
     BOUND,
     CARDS,

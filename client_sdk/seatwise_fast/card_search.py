@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from seatwise_fast.compiled import ffi, lib
-from seatwise_fast.fast_table import table_memory
+from seatwise_fast.compiled import ffi, lib, new_table
 from seatwise_referee.games.ugo import CARDS
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def search_card(
         raise ValueError(f"iterations: 1 to {MOST_ITERATIONS}, not {iterations}")
     done = ffi.new("int *")
     most = MOST_ITERATIONS if iterations is None else iterations
-    card = lib.ugo_search(table_memory(view), most, seconds, seed % _SEEDS, done)
+    card = lib.ugo_search(new_table(view), most, seconds, seed % _SEEDS, done)
     _check_answer(card)
     return SearchReport(CARDS[card], done[0])
 
@@ -74,7 +73,7 @@ def sample_worlds(view: UgoView, count: int, seed: int = 0) -> list[tuple[int, .
         ValueError: It is the view of a spectator, or no deal fits it.
         MemoryError: There is not enough memory.
     """
-    table = table_memory(view)
+    table = new_table(view)
     worlds = ffi.new("ugo_table[]", max(1, count))
     _check_answer(lib.ugo_worlds(table, view.seat, count, seed % _SEEDS, worlds))
     return [tuple(worlds[number].hand[0 : table.seats]) for number in range(count)]

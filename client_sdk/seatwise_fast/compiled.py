@@ -47,6 +47,26 @@ def set_table_from_view(table: Any, view: UgoView) -> None:
         _set_kingdom(table, seat, kingdom)
 
 
+def new_table(view: UgoView, match: tuple[int, int] | None = None, hands: Sequence[int] | None = None) -> Any:
+    """Return a compiled table in the position that a seat sees.
+
+    Args:
+        view: The view of a seat.
+        match: The seats and the rounds that its match must have; `None` for any.
+        hands: The hand of each seat as 45 bits; without it only the viewer's hand is known.
+
+    Raises:
+        ValueError: The view is a spectator's, or of another match.
+    """
+    if match is not None and (len(view.hand_sizes), view.rounds) != match:
+        raise ValueError(f"the view is of a match with other seats or rounds than {match[0]} and {match[1]}")
+    table = ffi.new("ugo_table *")
+    set_table_from_view(table, view)
+    for seat, hand in enumerate(hands or ()):
+        table.hand[seat] = hand
+    return table
+
+
 def _set_round(table: Any, view: UgoView) -> None:
     table.seats, table.rounds, table.round = len(view.hand_sizes), view.rounds, view.round
     table.is_over = len(view.points) == view.rounds

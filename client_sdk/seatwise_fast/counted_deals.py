@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from seatwise_fast.compiled import ffi, lib
-from seatwise_fast.fast_table import table_memory
+from seatwise_fast.compiled import ffi, lib, new_table
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ugo import UgoView
@@ -39,7 +38,7 @@ class CountedDeals:
             chance: Its random numbers.
             deals: How many deals there will be, about.
         """
-        self._table = table_memory(view)
+        self._table = new_table(view)
         self._sizes, self._others, self._pool = bytes(view.hand_sizes), bytes(others), bytearray(unseen)
         self._chance, self._before = chance, chance.getstate()
         self._used = ffi.new("int *")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seatwise.rl.actions import ACTION_COUNT
 from seatwise.rl.observation import observation_size
-from seatwise_fast.compiled import ffi, lib, set_table_from_view
+from seatwise_fast.compiled import ffi, lib, new_table
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ugo import UgoView
@@ -160,15 +160,7 @@ class UgoBatch:
         Raises:
             ValueError: The view is a spectator's, or has other seats or rounds.
         """
-        if (len(view.hand_sizes), view.rounds) != (self.seats, self.rounds):
-            raise ValueError(
-                f"the view is of a match with other seats or rounds than {self.seats} and {self.rounds}"
-            )
-        table = ffi.new("ugo_table *")
-        set_table_from_view(table, view)
-        for seat, hand in enumerate(hands or ()):
-            table.hand[seat] = hand
-        self._tables[range(self.count)[number]] = table[0]
+        self._tables[range(self.count)[number]] = new_table(view, (self.seats, self.rounds), hands)[0]
 
 
 def _check_deals(deals: NDArray[np.uint8], seats: int) -> NDArray[np.uint8]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from seatwise_fast.compiled import ffi, lib, set_table_from_view
+from seatwise_fast.compiled import ffi, lib, new_table
 from seatwise_referee.games.ugo.cards import subset_reader
 
 if TYPE_CHECKING:
@@ -108,16 +108,7 @@ class FastTable:
         Raises:
             ValueError: The view is a spectator's, or has other seats or rounds.
         """
-        rounds = len(self._deals_memory) // CARDS_DEALT
-        if (len(view.hand_sizes), view.rounds) != (self.seats, rounds):
-            raise ValueError(
-                f"the view is of a match with other seats or rounds than {self.seats} and {rounds}"
-            )
-        table = ffi.new("ugo_table *")
-        set_table_from_view(table, view)
-        for seat, hand in enumerate(hands or ()):
-            table.hand[seat] = hand
-        self._table = table
+        self._table = new_table(view, (self.seats, len(self._deals_memory) // CARDS_DEALT), hands)
 
     def _read(self, choices: int) -> tuple[int, ...]:
         return self._orders if choices == LAYING else _actions_of(choices)
@@ -132,10 +123,3 @@ def check_deals(deals: Sequence[int], seats: int) -> None:
     for first in range(0, len(deals), CARDS_DEALT):
         if len({*deals[first : first + CARDS_DEALT]} & {*range(CARDS_DEALT)}) != CARDS_DEALT:
             raise ValueError(f"deals: round {first // CARDS_DEALT + 1} does not have each card once")
-
-
-def table_memory(view: UgoView) -> Any:
-    """Return a compiled table that is set from a view."""
-    table = ffi.new("ugo_table *")
-    set_table_from_view(table, view)
-    return table

@@ -6,21 +6,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import takewhile
+from typing import Any
 
-from seatwise_referee.game import Json
+from seatwise_referee.game import Json, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
     Dealt,
+    Defaulted,
     Entry,
     Finished,
+    Moved,
     Sat,
     canonical_json,
     decode_entry,
     encode_entry,
+    entry_from_json,
     public_part,
 )
 from seatwise_referee.setup import Setup
@@ -115,6 +119,22 @@ def compute_last_link(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
     for entry in entries:
         link = sha256(link + entry).digest()
     return link
+
+
+def replay_moves(
+    record: Mapping[str, Any], setup: Setup
+) -> Iterator[tuple[Any, Moved | Defaulted, Seat, Any]]:
+    """Yield each move of a genuine record of a game of turns: the state before it, its entry, its seat and the move."""
+    game = GAMES[setup.game]
+    nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in record["nonces"]]
+    state = game.deal(len(setup.bots), setup.deals_from(nonces), setup.options)
+    for entry in map(entry_from_json, record["entries"]):
+        if isinstance(entry, Moved | Defaulted):
+            played = (entry,) if isinstance(entry, Moved) else entry.moves
+            for each in played:
+                move = game.move_from_json(each.move)
+                yield state, entry, each.seat, move
+                state = game.play(state, each.seat, move)
 
 
 def record_line(record: dict[str, Json]) -> bytes:

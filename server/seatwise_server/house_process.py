@@ -17,8 +17,8 @@ from seatwise import Bot
 from seatwise.child_process import lower_priority, told_lines
 from seatwise.errors import SeatwiseError, first_error
 from seatwise.kits import KITS
+from seatwise.kits.race_steps import Thought
 from seatwise.kits.search_limit import SEARCH_LIMIT
-from seatwise.race_steps import Thought
 from seatwise.remote import run_async
 from seatwise.samples import sample as find_sample
 

@@ -21,7 +21,7 @@ from seatwise.cli import arguments
 from seatwise.cli.arguments import InputFile
 from seatwise.defaults import HTTP_PORT, PORT, WS_PORT, data_folder
 from seatwise.errors import UsageError
-from seatwise.text_files import read_text_file
+from seatwise.output import read_text_file
 from seatwise_server.game_choice import GameChoice
 from seatwise_server.memory import LEAST_MEMORY
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seatwise.audit_chain import FIRST_LINK, verify_audit_log, write_audit_line
 from seatwise.cli import main
+from seatwise.season.audit_chain import FIRST_LINK, verify_audit_log, write_audit_line
 
 FIELDS = {
     "at_ms": 1, "from": "address-1", "method": "/DeleteBot", "outcome": "admitted", "thing": "bots/x", "who": "admin",

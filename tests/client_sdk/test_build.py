@@ -14,7 +14,7 @@ from doubles.fake_server import FakeServer, Lobby, Referee, serving
 
 import seatwise
 from seatwise.games.ubongo.v1 import ubongo_pb2
-from seatwise.race_steps import BURST, STEP_MS, SendRate
+from seatwise.kits.race_steps import BURST, STEP_MS, SendRate
 from seatwise.remote import run_async
 from seatwise.ubongo import CARDS, Call, Layout, OfferEnd, Placement
 from seatwise.v1.play_service_pb2 import PlayRequestItem

@@ -18,7 +18,7 @@ from seatwise import async_client, client
 MODULES = (
     "seatwise",
     "seatwise.bot",
-    "seatwise.race_steps",
+    "seatwise.kits.race_steps",
     "seatwise.kits.ubongo.text",
     "seatwise.errors",
     "seatwise.local.matches",

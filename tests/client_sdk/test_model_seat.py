@@ -16,7 +16,7 @@ from seatwise.bot import BotFactory
 from seatwise.errors import BadAnswerError, BadTokenError, UsageError
 from seatwise.kits import KITS
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
-from seatwise.model_seat import LONGEST_CALL_S, WAIT_S, ModelSeat
+from seatwise.mcp.model_seat import LONGEST_CALL_S, WAIT_S, ModelSeat
 from seatwise.result import Result, result_of
 from seatwise.samples import sample
 from seatwise_referee.game import Seat

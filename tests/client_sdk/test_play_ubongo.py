@@ -13,10 +13,10 @@ import seatwise
 from seatwise.cli import main
 from seatwise.errors import UsageError
 from seatwise.kits.game_kit import WORK
+from seatwise.kits.race_steps import BURST
 from seatwise.kits.ubongo.prices import FITTING_BESIDE_US, LAYOUT_CARD_US, TOUCH_US
 from seatwise.kits.ubongo.solver import solve
 from seatwise.local import table as local_table
-from seatwise.race_steps import BURST
 from seatwise.ubongo import (
     CARDS,
     GOAL,

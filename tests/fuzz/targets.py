@@ -13,9 +13,9 @@ from matches.example_record import FILE as EXAMPLE_RECORD
 from seasons.one_season import league_of, played
 
 from fuzz.live_match import play_live_match
-from seatwise.audit_chain import verify_audit_log
 from seatwise.codec import MalformedMove
 from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundle, write_bundle
+from seatwise.season.audit_chain import verify_audit_log
 from seatwise.v1 import lobby_service_pb2, match_service_pb2
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import IllegalMove

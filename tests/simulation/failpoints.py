@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from seasons.one_season import league_of
 
-from seatwise.audit_chain import verify_audit_log
+from seatwise.season.audit_chain import verify_audit_log
 from seatwise.v1 import access_service_pb2, ladder_pb2, league_pb2, match_pb2, owner_service_pb2
 from seatwise.v1 import ladder_service_pb2 as ladders
 from seatwise.v1 import league_service_pb2 as leagues

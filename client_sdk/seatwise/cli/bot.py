@@ -76,8 +76,8 @@ def run(args: Namespace) -> int:
 
 def _play_until_stopped(args: Namespace, answers: AnswerOutput) -> int:
     import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
-    from seatwise.bot_files import load_bot
     from seatwise.kits import DEFAULT_GAME
+    from seatwise.samples import load_bot
 
     args.game = args.game or DEFAULT_GAME
     log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
@@ -123,8 +123,8 @@ def _play_bot(args: Namespace, factory: BotFactory, answers: AnswerOutput) -> Su
 
 
 def _own_token(args: Namespace) -> str:
-    from seatwise.bot_files import bot_name
     from seatwise.cli.tokens import slug_of, token_for
+    from seatwise.samples import bot_name
 
     return token_for(
         args.address, args.name or slug_of(bot_name(args.bot)), args.version, **security_of(args)

@@ -122,10 +122,10 @@ def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
 
 def _make_plan(arguments: Namespace) -> BlockPlan:
     """Return the plan. It loads the bots, so that a mistake is told at once and not by a worker."""
-    from seatwise.bot_files import bot_name, load_version
     from seatwise.kits import find_kit
     from seatwise.local.deal_block import BlockPlan
     from seatwise.local.matches import complete_game_options, name_entrants
+    from seatwise.samples import bot_name, load_version
 
     bots = (arguments.old, arguments.new, *arguments.against)
     find_kit(arguments.game)

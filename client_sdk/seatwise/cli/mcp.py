@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from seatwise.bot import BotFactory
     from seatwise.kits.game_kit import GameKit
-    from seatwise.model_seat import PlayMatches
+    from seatwise.mcp.model_seat import PlayMatches
     from seatwise.result import Result
 
 BEARER_VARIABLE = "SEATWISE_MCP_BEARER"
@@ -67,7 +67,7 @@ def run(args: Namespace) -> int:
     from seatwise.kits import DEFAULT_GAME, find_server_kit
 
     try:
-        from seatwise import mcp_server  # noqa: F401
+        from seatwise.mcp import mcp_server  # noqa: F401
     except ModuleNotFoundError as missing:
         raise UsageError(
             f"this command needs the extra \"mcp\": pip install '.[mcp]' in a clone of the repository ({missing.name} is not installed)"
@@ -88,7 +88,7 @@ def _own_token(args: Namespace) -> str:
 def _check_http(args: Namespace) -> str:
     """Return the bearer. Raises `UsageError` if the address would let other machines connect unasked."""
     from seatwise.errors import UsageError
-    from seatwise.mcp_server import is_loopback
+    from seatwise.mcp.mcp_server import is_loopback
 
     if not is_loopback(args.host) and not args.allow_others:
         raise UsageError(
@@ -105,7 +105,7 @@ def _check_http(args: Namespace) -> str:
 def _read_bearer(path: Path) -> str:
     """Return the bearer in that file, which is made if it is not there. Only its owner may read it."""
     from seatwise.errors import UsageError
-    from seatwise.text_files import read_text_file
+    from seatwise.output import read_text_file
 
     def open_private(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)
@@ -123,8 +123,8 @@ def _read_bearer(path: Path) -> str:
 
 
 async def _serve(args: Namespace, kit: GameKit, token: str, bearer: str) -> None:
-    from seatwise.mcp_server import McpTools, make_mcp_server
-    from seatwise.model_seat import ModelSeat
+    from seatwise.mcp.mcp_server import McpTools, make_mcp_server
+    from seatwise.mcp.model_seat import ModelSeat
 
     seat = ModelSeat(kit, _make_player(args, kit, token))
     tools = McpTools(kit, seat, args.queue or _choose_queue(kit))

@@ -112,8 +112,8 @@ def _is_season(path: str) -> bool:
 
 
 def _is_audit_log(path: str) -> bool:
-    from seatwise.audit_chain import AUDIT_FORMAT, LONGEST_AUDIT_LINE
     from seatwise.replay.record_files import open_records
+    from seatwise.season.audit_chain import AUDIT_FORMAT, LONGEST_AUDIT_LINE
 
     if path == "-" or not Path(path).is_file():
         return False
@@ -124,9 +124,9 @@ def _is_audit_log(path: str) -> bool:
 def _verify_audit_log(arguments: Namespace) -> int:
     from json import dumps
 
-    from seatwise.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
     from seatwise.errors import UsageError
     from seatwise.replay.record_files import open_records
+    from seatwise.season.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
 
     if arguments.server:
         raise UsageError("--server is for records; compare the end of an audit log with --chain")

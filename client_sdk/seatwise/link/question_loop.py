@@ -10,15 +10,14 @@ from functools import partial
 from inspect import iscoroutine
 from typing import Any
 
-from seatwise.bot import BotFactory
+from seatwise.bot import BotFactory, Failure, text_of
 from seatwise.errors import BadAnswerError, ResignMatch
-from seatwise.failures import Failure, text_of
 from seatwise.kits.game_kit import GameKit, RaceMethod
+from seatwise.kits.race_steps import Thought
 from seatwise.link.bot_runner import BotRunner
 from seatwise.link.pending_prompt import PendingPrompt
 from seatwise.link.server_lines import ServerLines
 from seatwise.offer import Offer
-from seatwise.race_steps import Thought
 from seatwise.result import Result
 
 BUILT = "its cards stay as they lie, and it agrees to end the round"

@@ -15,8 +15,8 @@ from types import FrameType
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from seatwise.bot import is_sample
 from seatwise.defaults import INTERRUPTED
-from seatwise.failures import is_sample
 from seatwise.link.bot_session import BotSession
 
 LOOP_BLOCKED_S: Final = 1.0

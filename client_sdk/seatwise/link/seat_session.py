@@ -20,6 +20,7 @@ from seatwise.codec.game_codec import MalformedResult
 from seatwise.codec.result import decode_end_of_seats
 from seatwise.errors import BadAnswerError, clean_text
 from seatwise.kits import find_server_kit
+from seatwise.kits.race_steps import SendRate, StepKind, kind_of_step
 from seatwise.link import pending_prompt as answer_times
 from seatwise.link.backoff import Backoff
 from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
@@ -27,7 +28,6 @@ from seatwise.link.question_loop import QuestionLoop
 from seatwise.link.referee_link import RefereeLink, SeatKey
 from seatwise.link.server_lines import ServerLines
 from seatwise.offer import Offer
-from seatwise.race_steps import SendRate, StepKind, kind_of_step
 from seatwise.result import Result
 from seatwise.v1.play_service_pb2 import (
     MatchEnded,

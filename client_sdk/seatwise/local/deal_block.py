@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from seatwise.bot import BotFactory
-from seatwise.bot_files import load_bot, load_version
-from seatwise.failures import Failure, NewFailures
+from seatwise.bot import BotFactory, Failure, NewFailures
 from seatwise.kits import use_deck_files
 from seatwise.local.matches import LocalWaiter, complete_game_options, derive_series_key, slug_of_name
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
+from seatwise.samples import load_bot, load_version
 from seatwise.standings import PlayedMatch
 from seatwise.units import UnitAnswer, UnitPlan
 from seatwise.units.plan import UnitPlayer

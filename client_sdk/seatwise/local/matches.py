@@ -15,9 +15,8 @@ from hashlib import sha256
 from itertools import permutations
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from seatwise.bot import BotFactory, check_bot, is_awaitable
+from seatwise.bot import BotFactory, Failure, Failures, check_bot, is_awaitable
 from seatwise.errors import UsageError
-from seatwise.failures import Failure, Failures
 from seatwise.kits import DEFAULT_GAME, find_kit
 from seatwise.local.recorded_deal import RecordedDeal
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
@@ -191,7 +190,7 @@ def _load_factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     factories = []
     for bot in bots:
         if isinstance(bot, str):
-            from seatwise.bot_files import load_bot
+            from seatwise.samples import load_bot
 
             factories.append(load_bot(bot, game))
         else:

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from seatwise.kits.game_kit import RaceMethod, StepReader
-from seatwise.race_steps import SendRate, StepKind, Thought, kind_of_step
+from seatwise.kits.race_steps import SendRate, StepKind, Thought, kind_of_step
 from seatwise_referee.game import RaceGame, Seat
 
 US_PER_MS: Final = 1000

@@ -12,8 +12,7 @@ from seatwise.kits import find_kit
 from seatwise.kits.game_kit import RaceMethod
 from seatwise.local.table import local_time_control
 from seatwise_referee.game import Seat
-from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Defaulted, Entry, Moved, entry_from_json
+from seatwise_referee.record import replay_moves
 from seatwise_referee.setup import Setup
 from seatwise_referee.verify import verify_line
 
@@ -57,11 +56,13 @@ def read_recorded_deal(
     setup = verdict.setup
     if from_move is not None or to_move is not None:
         _refuse_races(setup.game)
-    entries = [entry_from_json(each) for each in record["entries"]]
+    recorded = replay_moves(record, setup) if from_move is not None else ()
     return RecordedDeal(
         setup=replace(setup, time_control=local_time_control(setup.game), durability="none", competition=""),
         nonces=_read_nonces(record["nonces"]),
-        moves=_moves_before(from_move, setup, entries) if from_move is not None else {},
+        moves={
+            (entry.prompt, seat): move for _, entry, seat, move in recorded if entry.prompt < (from_move or 0)
+        },
         last_move=to_move,
     )
 
@@ -77,15 +78,3 @@ def _read_nonces(told: list[str | None]) -> tuple[bytes, ...]:
             f"seat {told.index(None)} of this match was never taken, so its deal cannot be dealt again"
         )
     return tuple(bytes.fromhex(nonce) for nonce in cast("list[str]", told))
-
-
-def _moves_before(number: int, setup: Setup, entries: list[Entry]) -> dict[tuple[int, Seat], Any]:
-    game = GAMES[setup.game]
-    found: dict[tuple[int, Seat], Any] = {}
-    for entry in entries:
-        match entry:
-            case Moved(seat=seat, prompt=prompt, move=move) if prompt < number:
-                found[prompt, seat] = game.move_from_json(move)
-            case Defaulted(prompt=prompt, moves=moves) if prompt < number:
-                found |= {(prompt, each.seat): game.move_from_json(each.move) for each in moves}
-    return found

@@ -10,9 +10,8 @@ from functools import partial
 from time import perf_counter_ns
 from typing import Any, Final
 
-from seatwise.bot import Bot, BotFactory, ask_bot, new_bot
+from seatwise.bot import Bot, BotFactory, Failure, ask_bot, new_bot
 from seatwise.errors import BadAnswerError, ResignMatch
-from seatwise.failures import Failure
 from seatwise.kits import KITS
 from seatwise.kits.game_kit import WORK, RaceMethod, TurnMethod
 from seatwise.local.race import Builder, LocalRace, close_generator

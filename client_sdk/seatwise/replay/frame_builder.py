@@ -22,7 +22,7 @@ from seatwise.kits.frames import (
     is_open_to,
 )
 from seatwise.kits.game_kit import RaceMethod
-from seatwise.race_steps import Thought
+from seatwise.kits.race_steps import Thought
 from seatwise.samples import sample
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Json, Prompt, Seat

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from seatwise.errors import UsageError
@@ -67,19 +67,9 @@ class MatchReplay:
 
     def to_json(self) -> dict[str, Any]:
         """Return the replay as JSON. Its keys are the names of the fields, `names` and `decisive_step`."""
-        return {
-            "match": self.match,
-            "game": self.game,
-            "bots": list(self.bots),
-            "names": list(self.names),
-            "viewpoint": self.viewpoint,
-            "points": list(self.points),
-            "ranks": list(self.ranks),
-            "endings": list(self.endings),
-            "chain": self.chain,
-            "decisive_step": self.decisive_step,
-            "frames": [frame.to_json() for frame in self.frames],
-        }
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        frames = [frame.to_json() for frame in self.frames]
+        return told | {"names": self.names, "decisive_step": self.decisive_step, "frames": frames}
 
 
 def build_replay(

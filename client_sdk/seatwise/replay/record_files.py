@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from seatwise.errors import UsageError
+from seatwise.output import skip_mark
 from seatwise.season.bundle import RECORDS, BadSeason, is_bundle, open_bundle
-from seatwise.text_files import skip_mark
 from seatwise_referee.verify import MOST_BYTES
 
 MOST_NAMED: Final = 10

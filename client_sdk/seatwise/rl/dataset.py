@@ -24,9 +24,9 @@ from seatwise.rl.actions import ACTION_COUNT, action_of_move, legal_actions
 from seatwise.rl.observation import encode_view
 from seatwise.units import UnitOptions, UnitPlan, UnitWorkers
 from seatwise.units.plan import UnitPlayer
-from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo import Ugo, UgoState
-from seatwise_referee.journal import Defaulted, Moved, entry_from_json
+from seatwise_referee.games.ugo import Ugo
+from seatwise_referee.journal import Moved
+from seatwise_referee.record import replay_moves
 from seatwise_referee.verify import verify_line
 
 RECORD_RULES = Ugo()
@@ -60,9 +60,8 @@ class _Row(NamedTuple):
     legal: tuple[int, ...]
     action: int
     seat: int
-    round: int
-    points: int = 0
-    lead: float = 0.0
+    points: int
+    lead: float
 
 
 def read_dataset(
@@ -147,34 +146,30 @@ def _row_from_json(told: list[Any]) -> _Row:
 
 
 def _read_rows(line: bytes, seats: int, bots: Sequence[str]) -> list[_Row] | None:
-    """Return the moves of a record whose rounds have ended, with what they brought; `None` for a record that does not count."""
-    record = _parse_record(line, seats)
-    if record is None:
-        return None
-    moves, rounds = _play_record(record)
-    rows = []
-    for row in moves:
-        if row.round <= len(rounds) and (not bots or record["bots"][row.seat] in bots):
-            points = rounds[row.round - 1]
-            others = (sum(points) - points[row.seat]) / (len(points) - 1)
-            rows.append(row._replace(points=points[row.seat], lead=points[row.seat] - others))
-    return rows
+    """Return the moves of the rounds that ended, with what they brought; `None` for a record of another game or table.
 
-
-def _parse_record(line: bytes, seats: int) -> dict[str, Any] | None:
-    """Return a record of UGO! with so many seats; `None` for another one. Raises `UsageError` for a wrong one."""
+    Raises `UsageError` for a wrong record.
+    """
     verdict = verify_line(line)
     if verdict.fault or verdict.setup is None:
         raise UsageError(f"the record is wrong: {verdict.fault}")
-    if verdict.setup.game != RECORD_RULES.name or len(verdict.setup.bots) != seats:
+    setup = verdict.setup
+    if setup.game != RECORD_RULES.name or len(setup.bots) != seats:
         return None
-    record: dict[str, Any] = json.loads(line)
-    nonces = [bytes.fromhex(nonce) if nonce else None for nonce in record["nonces"]]
-    seed = verdict.setup.deals_from(nonces)
-    return record | {
-        "deal": RECORD_RULES.deal(seats, seed, verdict.setup.options),
-        "bots": verdict.setup.bots,
-    }
+    rounds: tuple[tuple[int, ...], ...] = ()
+    rows = []
+    played = list(replay_moves(json.loads(line), setup))
+    for state, _, seat, move in played[-1:]:
+        rounds = RECORD_RULES.play(state, seat, move).round.points
+    for state, entry, seat, move in played:
+        view = RECORD_RULES.view(state, seat)
+        is_own = isinstance(entry, Moved) and (not bots or setup.bots[seat] in bots)
+        if is_own and view.round <= len(rounds):
+            points = rounds[view.round - 1]
+            lead = points[seat] - (sum(points) - points[seat]) / (len(points) - 1)
+            actions = legal_actions(view), action_of_move(move)
+            rows.append(_Row(encode_view(view), *actions, int(seat), points[seat], lead))
+    return rows
 
 
 class _Columns:
@@ -208,28 +203,3 @@ class _Columns:
             np.array([row.lead for row in self._rows], np.float32),
             np.array(self._matches, np.int32),
         )
-
-
-def _play_record(record: dict[str, Any]) -> tuple[list[_Row], tuple[tuple[int, ...], ...]]:
-    """Play a record, and return the moves of its bots and the points of its finished rounds."""
-    state: UgoState = record["deal"]
-    rows = []
-    for seat, json_move, is_own in _moves_of(record):
-        move = RECORD_RULES.move_from_json(json_move)
-        if is_own:
-            view = RECORD_RULES.view(state, seat)
-            rows.append(
-                _Row(encode_view(view), legal_actions(view), action_of_move(move), int(seat), view.round)
-            )
-        state = RECORD_RULES.play(state, seat, move)
-    return rows, state.round.points
-
-
-def _moves_of(record: dict[str, Any]) -> Iterator[tuple[Seat, Any, bool]]:
-    """Yield seat and move of each entry that moves the match on, and whether the bot itself made the move."""
-    for written in record["entries"]:
-        match entry_from_json(written):
-            case Moved(seat=seat, move=move):
-                yield seat, move, True
-            case Defaulted(moves=moves):
-                yield from ((each.seat, each.move, False) for each in moves)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias
@@ -46,26 +46,6 @@ class ModelBudget:
     """No request begins later than this after the question, in seconds. A request that runs is not interrupted."""
     match_s: float = 3600.0
     """The most seconds in which the model may be asked, in all."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One request to the model, as a line of the transcript."""
-
-    match: str
-    seat: int
-    number: int
-    """The number of the question in the match, from 1."""
-    attempt: int
-    """1, or 2 for the repair."""
-    prompt: str
-    answer: str
-    move: str
-    """The move that was read from the answer; empty if there was none."""
-    error: str
-    seconds: float
-    tokens: int
-    """All tokens of the match so far."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -190,19 +170,12 @@ class LanguageModelBot(Bot):
         seconds = monotonic() - began_s
         self._spent_s += seconds
         self._tokens += self._count_tokens(prompt) + self._count_tokens(answer)
-        request = ModelRequest(
-            self.match,
-            self.seat,
-            self._questions,
-            attempt,
-            prompt,
-            answer,
-            text,
-            error,
-            round(seconds, 3),
-            self._tokens,
-        )
-        self._write_line(asdict(request))
+        self._write_line(
+            {
+                "match": self.match, "seat": self.seat, "number": self._questions, "attempt": attempt, "prompt": prompt,
+                "answer": answer, "move": text, "error": error, "seconds": round(seconds, 3), "tokens": self._tokens,
+            }
+        )  # fmt: skip
         return text, error
 
     def _write_line(self, told: dict[str, Any]) -> None:

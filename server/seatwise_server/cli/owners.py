@@ -14,7 +14,7 @@ from typing import Any
 
 from seatwise.cli import arguments
 from seatwise.errors import UsageError
-from seatwise.text_files import read_text_file
+from seatwise.output import read_text_file
 from seatwise.v1 import access_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub

@@ -90,8 +90,8 @@ def _read_player(table: TableReader, name: str) -> str:
 
 def _named_after(bot: str) -> str:
     """Return a name made from that of the bot: the class MyBot becomes my-bot."""
-    from seatwise.bot_files import bot_name
     from seatwise.cli.tokens import slug_of
+    from seatwise.samples import bot_name
 
     return slug_of(bot_name(bot))
 

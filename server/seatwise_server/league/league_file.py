@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.local.table import local_time_control
-from seatwise.text_files import read_text_file
+from seatwise.output import read_text_file
 from seatwise_referee.game import BadOptions, RaceGame
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from seatwise.bot import BotFactory
-from seatwise.bot_files import load_bot, load_version
+from seatwise.bot import BotFactory, Failure, NewFailures
 from seatwise.errors import UsageError
-from seatwise.failures import Failure, NewFailures
 from seatwise.kits import use_deck_files
 from seatwise.local.matches import LocalWaiter
 from seatwise.local.table import LocalPlayer, LocalTable, local_times
+from seatwise.samples import load_bot, load_version
 from seatwise.units import UnitAnswer, UnitPlan
 from seatwise.units.plan import UnitPlayer, encode_result
 from seatwise_referee.games.registry import GAMES

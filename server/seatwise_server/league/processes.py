@@ -108,7 +108,7 @@ async def check_bot_files(league: League, given_up: Collection[str]) -> None:
 
 async def _find_failure(league: League, entrant: Entrant) -> str:
     """Return why the bot cannot be imported; empty if it can."""
-    code = "import sys; from seatwise.bot_files import load_bot; load_bot(*sys.argv[1:])"
+    code = "import sys; from seatwise.samples import load_bot; load_bot(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, entrant.bot, league.game, env=others_environment(),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,

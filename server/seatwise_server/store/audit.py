@@ -8,7 +8,7 @@ import json
 import secrets
 from dataclasses import dataclass
 
-from seatwise.audit_chain import FIRST_LINK, write_audit_line
+from seatwise.season.audit_chain import FIRST_LINK, write_audit_line
 from seatwise_server.store import keys
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.client import RedisClient

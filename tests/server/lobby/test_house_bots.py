@@ -13,8 +13,8 @@ import pytest
 from harness import House
 
 from seatwise import child_process
+from seatwise.kits.race_steps import Thought
 from seatwise.kits.ubongo.samples import LONGEST_LOOK_MS, LOOK_STEP_MS, PatientBuilder
-from seatwise.race_steps import Thought
 from seatwise.ubongo import Call, OfferEnd
 from seatwise.v1 import bot_pb2
 from seatwise_referee.game import Seat

@@ -14,7 +14,7 @@ from harness import House, house_in, in_memory, refusal_of
 from harness.terminal import ctl, seatwise
 from redis.asyncio import Redis
 
-from seatwise.audit_chain import verify_audit_log
+from seatwise.season.audit_chain import verify_audit_log
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import bot_service_pb2
 from seatwise_server.config import HttpSettings

@@ -17,8 +17,8 @@ from harness.wire import Wire
 from seasons.one_season import files_in, league_of
 
 from seatwise.async_client import AsyncClient
-from seatwise.audit_chain import verify_audit_log
 from seatwise.season import check_season, open_bundle
+from seatwise.season.audit_chain import verify_audit_log
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import bot_service_pb2
 from seatwise_referee.verify import verify_line

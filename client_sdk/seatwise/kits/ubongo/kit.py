@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 
 from seatwise.errors import BadAnswerError, UsageError
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, RaceMethod, shorten
+from seatwise.kits.race_steps import Thought
 from seatwise.kits.ubongo.text import describe_move, describe_view, draw_end
-from seatwise.race_steps import Thought
-from seatwise.text_files import read_text_file
+from seatwise.output import read_text_file
 from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.registry import GAMES, use_decks
 from seatwise_referee.games.ubongo import (

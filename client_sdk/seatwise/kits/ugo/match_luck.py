@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,10 +30,10 @@ from seatwise.ugo import View
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Arrange, Play, Ugo, UgoMove, UgoState, default_order
 from seatwise_referee.games.ugo.state import deal_round
-from seatwise_referee.journal import Defaulted, DrawnMove, Moved, entry_from_json
-from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import deal_seed, deal_seed_of_set
+from seatwise_referee.journal import DrawnMove, Moved
+from seatwise_referee.record import replay_moves
 from seatwise_referee.verify import verify_line
+from seatwise_referee.verify.header import setup_of
 
 if TYPE_CHECKING:
     from seatwise_referee.game import Options
@@ -92,29 +92,12 @@ def measure_draw_luck(record: Mapping[str, Any]) -> tuple[float, ...]:
     Args:
         record: A record of UGO! that passes verification.
     """
-    game, seats = Ugo(), len(record["seats"])
-    state = game.deal(seats, _seed_of_deals(record), record["options"])
-    luck = [0.0] * seats
+    luck = [0.0] * len(record["seats"])
     known: dict[UgoState, RoundPoints] = {}
-    for entry in map(entry_from_json, record["entries"]):
-        match entry:
-            case DrawnMove(seat=seat, move=move):
-                for other, points in enumerate(_luck_of_draw(state, entry, known)):
-                    luck[other] += points
-                state = game.play(state, seat, game.move_from_json(move))
-            case Moved(seat=seat, move=move):
-                state = game.play(state, seat, game.move_from_json(move))
-            case Defaulted(moves=moves):
-                for each in moves:
-                    state = game.play(state, each.seat, game.move_from_json(each.move))
+    for state, entry, _, _ in replay_moves(record, setup_of(dict(record))):
+        if isinstance(entry, DrawnMove):
+            luck = [sum(each) for each in zip(luck, _luck_of_draw(state, entry, known), strict=True)]
     return tuple(luck)
-
-
-def _seed_of_deals(record: Mapping[str, Any]) -> bytes:
-    if in_set := record.get("deal_set"):
-        return deal_seed_of_set(bytes.fromhex(in_set["seed"]))
-    nonces = [nonce and bytes.fromhex(nonce) for nonce in record["nonces"]]
-    return deal_seed(bytes.fromhex(record["seed"]), nonces)
 
 
 def _luck_of_draw(state: UgoState, entry: DrawnMove, known: dict[UgoState, RoundPoints]) -> list[float]:
@@ -224,25 +207,11 @@ def measure_gifts(line: str | bytes, deals: int = SAMPLED_DEALS) -> MatchGifts:
     bots = verdict.setup.bots
     gifts = [[0.0] * len(bots) for _ in bots]
     chance = Random(verdict.chain)
-    for seat, view, card in _cards_played(json.loads(line), verdict.setup):
+    for state, entry, seat, move in replay_moves(json.loads(line), verdict.setup):
+        if not isinstance(entry, Moved) or not isinstance(move, Play):
+            continue
+        view = Ugo().view(state, seat)
         if len(view.legal_cards) > 1:
-            for other, gift in enumerate(judge_card(view, card, chance, deals)):
+            for other, gift in enumerate(judge_card(view, move.card, chance, deals)):
                 gifts[seat][other] += gift
     return MatchGifts(bots, tuple(map(tuple, gifts)))
-
-
-def _cards_played(record: Mapping[str, Any], setup: Setup) -> Iterator[tuple[Seat, View, Card]]:
-    """Yield each card that a bot chose, with its seat and the view that it had."""
-    game = Ugo()
-    nonces = [nonce and bytes.fromhex(nonce) for nonce in record["nonces"]]
-    state = game.deal(len(setup.bots), setup.deals_from(nonces), setup.options)
-    for entry in map(entry_from_json, record["entries"]):
-        match entry:
-            case Moved(seat=seat, move=written):
-                move = game.move_from_json(written)
-                if isinstance(move, Play):
-                    yield seat, game.view(state, seat), move.card
-                state = game.play(state, seat, move)
-            case Defaulted(moves=moves):
-                for each in moves:
-                    state = game.play(state, each.seat, game.move_from_json(each.move))

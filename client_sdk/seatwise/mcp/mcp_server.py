@@ -15,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from seatwise.errors import BadAnswerError
 from seatwise.kits.game_kit import GameKit
-from seatwise.model_seat import ModelSeat
+from seatwise.mcp.model_seat import ModelSeat
 from seatwise.rules import read_rules_text
 
 INSTRUCTIONS = (
