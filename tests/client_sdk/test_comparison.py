@@ -85,7 +85,7 @@ PLAN = BlockPlan("ugo", ("random", "greedy"), ("old", "new"), {}, "seed")
 def run_to_the_end(rule: StopRule, draw: Draw, seed: int = 1) -> RunningComparison:
     chance, running = random.Random(seed), RunningComparison(PLAN, rule)
     while not running.is_over:
-        running.add_block(PlayedBlock(0, draw(chance), (2.0, 4.0), (2, 2), (0, 1)))
+        running.add_block(PlayedBlock(draw(chance), (2.0, 4.0), (2, 2), (0, 1)))
     return running
 
 
@@ -113,7 +113,7 @@ def test_it_ends_undecided_at_the_limit_and_says_so() -> None:
 
 def test_a_voided_deal_counts_for_neither() -> None:
     running = RunningComparison(PLAN, StopRule())
-    running.add_block(PlayedBlock(0, None, (0, 0), (0, 0), (0, 0)))
-    running.add_block(PlayedBlock(1, 4.0, (0, 0), (0, 0), (0, 0)))
+    running.add_block(PlayedBlock(None, (0, 0), (0, 0), (0, 0)))
+    running.add_block(PlayedBlock(4.0, (0, 0), (0, 0), (0, 0)))
     found = running.report()
     assert (found.deals, found.voided, found.mean) == (2, 1, 4.0)

@@ -86,15 +86,17 @@ async def examine(fault: str = "", **others: Any) -> DoctorReport:
 
 
 def found_by(report: DoctorReport, outcome: CheckOutcome = CheckOutcome.FAILED) -> list[str]:
-    return [each.check for each in report.results if each.outcome is outcome]
+    return [each.of.name for each in report.results if each.outcome is outcome]
 
 
 @pytest.mark.parametrize("door", Door)
 async def test_a_good_client_passes_every_check(door: Door) -> None:
     report = await examine(patience_s=60.0, door=door)
-    assert {each.check: each.why for each in report.results if each.outcome is not CheckOutcome.PASSED} == {}
+    assert {
+        each.of.name: each.why for each in report.results if each.outcome is not CheckOutcome.PASSED
+    } == {}
     assert len(report.results) == len(CHECKS) - 1
-    assert not any(each.notes for each in report.results)
+    assert not any(each.measured.notes for each in report.results)
     assert report.answer_ms["p50"] <= report.answer_ms["p99"] <= report.answer_ms["max"]
 
 
@@ -302,7 +304,7 @@ async def test_a_bot_that_ends_at_once_is_told_so_at_once_in_each_check(check: s
     assert result.why == (
         'its process ended with exit code 1 before it opened an Attend stream; it printed "no model at ./model.bin"'
     )
-    assert "It must run until it is stopped" in result.mend
+    assert "It must run until it is stopped" in result.of.mend
     case = fromstring(junit_of(report)).find("testcase/system-out")
     assert case is not None
     assert str(case.text).splitlines() == ["reading", "no model at ./model.bin"]
@@ -312,7 +314,7 @@ async def test_a_bot_that_ends_in_the_middle_of_a_check_is_told_what_the_check_a
     report = await examine("ends_at_rejections", only=("survives_rejections",), patience_s=600.0)
     [result] = report.results
     assert result.why == "its process ended with exit code 0 in the middle of the check; it printed nothing"
-    assert "After none of them a client may end" in result.mend
+    assert "After none of them a client may end" in result.of.mend
 
 
 async def test_a_bot_that_leaves_its_referee_for_a_stale_offer_is_told_so() -> None:

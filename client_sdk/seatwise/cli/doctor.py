@@ -125,18 +125,18 @@ def _examine(arguments: Namespace) -> DoctorReport:
 
 
 def _describe_last(last: list[CheckResult]) -> str:
-    return f"{last[0].outcome:7} {last[0].check}" if last else "examining"
+    return f"{last[0].outcome:7} {last[0].of.name}" if last else "examining"
 
 
 def print_report(report: DoctorReport) -> None:
     """Print the table of all checks, and each failure with what to mend."""
-    width = max(len(each.check) for each in report.results)
+    width = max(len(each.of.name) for each in report.results)
     for each in report.results:
-        print(f"{each.outcome:7}  {each.check:<{width}}  {each.what}")
+        print(f"{each.outcome:7}  {each.of.name:<{width}}  {each.of.what}")
     for each in report.results:
         if each.outcome in ("failed", "noted"):
             _print_failure(each)
-    notes = [f"{each.check}: {note}" for each in report.results for note in each.notes]
+    notes = [f"{each.of.name}: {note}" for each in report.results for note in each.measured.notes]
     if notes:
         print("\nNotes:\n" + "\n".join(f"  {note}" for note in notes))
     times = report.answer_ms
@@ -149,10 +149,10 @@ def print_report(report: DoctorReport) -> None:
 
 
 def _print_failure(result: CheckResult) -> None:
-    line = " ".join(result.line.split())
-    print(f"\n{result.outcome.upper()} {result.check}: {result.why}")
+    line = " ".join(result.of.line.split())
+    print(f"\n{result.outcome.upper()} {result.of.name}: {result.why}")
     print(f'  The protocol: "{line}" ({result.see})')
-    print(f"  To mend it: {result.mend}")
+    print(f"  To mend it: {result.of.mend}")
     if result.outcome != "failed":
         return
     print("  The last that was said (< by the bot, > to it):")

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 from typing import Any, Final
@@ -108,33 +108,31 @@ class DoctorSettings:
 class CheckResult:
     """The result of one check."""
 
-    check: str
-    what: str
+    of: DoctorCheck
     outcome: CheckOutcome
     why: str
     """The mistake of the bot; empty if it passed."""
 
-    mend: str
-    see: str
-    """The section of the protocol."""
-
-    line: str
-    """The line of that section, to the letter."""
-
-    seconds: float
-    notes: tuple[str, ...]
-    answer_ms: tuple[float, ...]
-    transcript: tuple[str, ...]
-    output: str
+    seconds: float = 0.0
+    measured: Measurements = field(default_factory=Measurements)
+    transcript: tuple[str, ...] = ()
+    output: str = ""
     """The end of the output of the bot."""
+
+    @property
+    def see(self) -> str:
+        """The section of the protocol."""
+        return f"{PROTOCOL_PAGE}#{self.of.section}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a value for JSON: transcript and output only where the check failed."""
-        told = asdict(self)
-        del told["answer_ms"]
+        told = {
+            "check": self.of.name, "what": self.of.what, "outcome": self.outcome, "why": self.why, "mend": self.of.mend,
+            "see": self.see, "line": self.of.line, "seconds": self.seconds, "notes": self.measured.notes,
+        }  # fmt: skip
         if self.outcome in (CheckOutcome.PASSED, CheckOutcome.SKIPPED):
-            del told["transcript"], told["output"]
-        return told
+            return told
+        return told | {"transcript": self.transcript, "output": self.output}
 
 
 @dataclass(slots=True)
@@ -152,7 +150,7 @@ class DoctorReport:
     @property
     def answer_ms(self) -> dict[str, float]:
         """The quantiles of the times of all answers, as this machine measured them, in milliseconds."""
-        times = sorted(time for each in self.results for time in each.answer_ms)
+        times = sorted(time for each in self.results for time in each.measured.answer_ms)
         if not times:
             return {}
         return {"p50": times[len(times) // 2], "p99": times[int(len(times) * 0.99)], "max": times[-1]}
@@ -191,9 +189,9 @@ async def examine_bot(
 
     async def run(check: DoctorCheck) -> CheckResult:
         needed = [await done[name] for name in check.needs if name in done]
-        failed = [each.check for each in needed if each.outcome is not CheckOutcome.PASSED]
+        failed = [each.of.name for each in needed if each.outcome is not CheckOutcome.PASSED]
         if failed:
-            result = _result_of(check, CheckOutcome.SKIPPED, f"it needs {failed[0]}")
+            result = CheckResult(check, CheckOutcome.SKIPPED, f"it needs {failed[0]}")
         else:
             async with slots:
                 result = await _run_check(check, start, settings)
@@ -238,8 +236,14 @@ async def _run_check(check: DoctorCheck, start: BotStarter, settings: DoctorSett
             outcome, why = (CheckOutcome.NOTED if check.is_note else CheckOutcome.FAILED), str(error)
         if why:
             transcript.note(f"failed: {why}")
-        return _result_of(
-            check, outcome, why, monotonic() - started_s, exam.measured, transcript.lines, bot.read_output()
+        return CheckResult(
+            check,
+            outcome,
+            why,
+            monotonic() - started_s,
+            exam.measured,
+            tuple(transcript.lines),
+            bot.read_output(),
         )
     raise AssertionError("unreachable: no context of the stack suppresses exceptions")
 
@@ -273,23 +277,6 @@ def _describe_end(how: str, exam: Examination) -> str:
     return f"its process ended {how} {stage}; {printed}"
 
 
-def _result_of(
-    check: DoctorCheck,
-    outcome: CheckOutcome,
-    why: str,
-    seconds: float = 0.0,
-    measured: Measurements | None = None,
-    transcript: Sequence[str] = (),
-    output: str = "",
-) -> CheckResult:
-    measured = measured or Measurements()
-    return CheckResult(
-        check=check.name, what=check.what, outcome=outcome, why=why, mend=check.mend, see=f"{PROTOCOL_PAGE}#{check.section}",
-        line=check.line, seconds=seconds, notes=tuple(measured.notes), answer_ms=tuple(measured.answer_ms),
-        transcript=tuple(transcript), output=output,
-    )  # fmt: skip
-
-
 def write_junit(report: DoctorReport, file: str) -> None:
     """Write the report. Raises `UsageError` if the file cannot be written."""
     try:
@@ -315,12 +302,12 @@ def junit_of(report: DoctorReport) -> bytes:
 
 def _add_case(suite: Element, result: CheckResult) -> None:
     case = SubElement(
-        suite, "testcase", classname="seatwise.doctor", name=result.check, time=f"{result.seconds:.3f}"
+        suite, "testcase", classname="seatwise.doctor", name=result.of.name, time=f"{result.seconds:.3f}"
     )
     if result.outcome is CheckOutcome.FAILED:
         failure = SubElement(case, "failure", message=_printable(result.why))
         failure.text = _printable(
-            "\n".join((f"Mend: {result.mend}", f"See: {result.see}", *result.transcript))
+            "\n".join((f"Mend: {result.of.mend}", f"See: {result.see}", *result.transcript))
         )
         if result.output:
             SubElement(case, "system-out").text = _printable(result.output)

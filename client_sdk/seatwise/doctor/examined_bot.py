@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from glob import glob
-from typing import IO, Protocol, TypeAlias
+from typing import IO, TypeAlias
 
 from seatwise.child_process import others_environment, resident_bytes
 from seatwise.defaults import TOKEN_VARIABLE
@@ -43,27 +43,7 @@ MOST_OUTPUT = 4000
 """How many characters of the bot's output are kept, from its end."""
 
 
-class ExaminedBot(Protocol):
-    """A running bot."""
-
-    def read_output(self) -> str:
-        """Return the end of what it has printed."""
-
-    def interrupt(self) -> None:
-        """Do what Ctrl-C does."""
-
-    async def wait_for_end(self) -> str:
-        """Return when it has ended, and how: "with exit code 1", or "by SIGSEGV"."""
-
-    @property
-    def memory_bytes(self) -> int:
-        """The memory that it holds; 0 where that is not known."""
-
-    def read_starved_s(self) -> float:
-        """Return how long it could run and got no core, in seconds since its start; 0 where that is not known."""
-
-
-BotStarter: TypeAlias = Callable[[str], AbstractAsyncContextManager[ExaminedBot]]
+BotStarter: TypeAlias = "Callable[[str], AbstractAsyncContextManager[ExaminedBot]]"
 """Starts a fresh bot that plays at this address, and stops it at the end of the context."""
 
 
@@ -88,7 +68,7 @@ def process_starter(command: Sequence[str]) -> BotStarter:
     return start
 
 
-async def _start_process(command: Sequence[str], group: int, output: IO[bytes]) -> ProcessBot:
+async def _start_process(command: Sequence[str], group: int, output: IO[bytes]) -> ExaminedBot:
     environment = {**others_environment(), TOKEN_VARIABLE: TOKEN}
     try:
         process = await asyncio.create_subprocess_exec(
@@ -97,10 +77,10 @@ async def _start_process(command: Sequence[str], group: int, output: IO[bytes]) 
         )  # fmt: skip
     except OSError as error:
         raise UsageError(f"{command[0]}: cannot be started: {error.strerror}") from None
-    return ProcessBot(process, group, output)
+    return ExaminedBot(process, group, output)
 
 
-class ProcessBot:
+class ExaminedBot:
     """A bot as a process in a process group, so that nothing of it is left running."""
 
     def __init__(self, process: asyncio.subprocess.Process, group: int, output: IO[bytes]) -> None:
@@ -109,23 +89,30 @@ class ProcessBot:
         self._output = output
 
     def read_output(self) -> str:
+        """Return the end of what it has printed."""
         size = os.fstat(self._output.fileno()).st_size
         data = os.pread(self._output.fileno(), MOST_OUTPUT, max(0, size - MOST_OUTPUT))
         return data.decode(errors="replace")
 
     def interrupt(self) -> None:
+        """Do what Ctrl-C does."""
         self._signal(signal.SIGINT)
 
     async def wait_for_end(self) -> str:
+        """Return when it has ended, and how: "with exit code 1", or "by SIGSEGV"."""
         code = await self._process.wait()
         return f"with exit code {code}" if code >= 0 else f"by {name_signal(-code)}"
 
     @property
     def memory_bytes(self) -> int:
+        """The memory that it holds; 0 where that is not known."""
         return resident_bytes(self._process.pid)
 
     def read_starved_s(self) -> float:
-        """See `ExaminedBot`. Of several processes, as of a script that starts the bot, that of the one that waited most."""
+        """Return how long it could run and got no core, in seconds since its start; 0 where that is not known.
+
+        Of several processes, as of a script that starts the bot, that of the one that waited most.
+        """
         return max(map(_starved_s, processes_of(self._group)), default=0.0)
 
     async def stop(self) -> None:

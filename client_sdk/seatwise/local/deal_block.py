@@ -6,18 +6,17 @@ import hmac
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seatwise.bot import BotFactory, Failure, NewFailures
 from seatwise.kits import use_deck_files
-from seatwise.local.matches import LocalWaiter, complete_game_options, derive_series_key, slug_of_name
-from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
+from seatwise.local.matches import LocalWaiter, complete_game_options, derive_series_key, make_local_setup
+from seatwise.local.table import LocalPlayer, LocalTable
 from seatwise.samples import load_bot, load_version
 from seatwise.standings import PlayedMatch
 from seatwise.units import UnitAnswer, UnitPlan
 from seatwise.units.plan import UnitPlayer
-from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 
 OLD, NEW = 0, 1
@@ -76,7 +75,6 @@ class BlockPlan:
 class PlayedBlock:
     """The outcome of one block, as a worker tells it."""
 
-    number: int
     difference: float | None
     """The mean points by which the new version is ahead of the old one on this deal; `None` if a match was voided."""
 
@@ -90,11 +88,11 @@ class PlayedBlock:
     @classmethod
     def from_answer(cls, answer: UnitAnswer) -> PlayedBlock:
         """Return the block that a worker has told."""
-        told = answer.result | {"thought_ms": answer.note["thought_ms"]}
-        pairs: dict[str, Any] = {
-            name: (told[name][OLD], told[name][NEW]) for name in ("thought_ms", "moves", "failures")
-        }
-        return cls(number=answer.number, difference=told["difference"], **pairs)
+        told = answer.result
+        pairs: list[Any] = [
+            tuple(each) for each in (answer.note["thought_ms"], told["moves"], told["failures"])
+        ]
+        return cls(told["difference"], *pairs)
 
 
 def open_blocks(settings: Mapping[str, Any]) -> UnitPlayer:
@@ -105,9 +103,9 @@ def open_blocks(settings: Mapping[str, Any]) -> UnitPlayer:
     player = BlockPlayer(plan, failures, LocalWaiter())
 
     def play_unit(number: int, _: Any) -> tuple[Any, dict[str, Any]]:
-        block = player.play_block(number)
-        result = {"difference": block.difference, "moves": block.moves, "failures": block.failures}
-        return result, {"thought_ms": block.thought_ms, "failures": failures.take_new()}
+        block = asdict(player.play_block(number))
+        thought_ms = block.pop("thought_ms")
+        return block, {"thought_ms": thought_ms, "failures": failures.take_new()}
 
     return play_unit
 
@@ -129,13 +127,11 @@ class BlockPlayer:
         """Play all matches of a block. The same plan and number give the same matches."""
         tables = self._plan.tables
         played = [self._play_table(number, place, bots) for place, bots in enumerate(tables)]
-        return PlayedBlock(
-            number=number,
-            difference=_difference(tables, played),
-            thought_ms=(_total(tables, played, OLD, "thought_ms"), _total(tables, played, NEW, "thought_ms")),
-            moves=(_total(tables, played, OLD, "moves"), _total(tables, played, NEW, "moves")),
-            failures=(_total(tables, played, OLD, "failures"), _total(tables, played, NEW, "failures")),
+        totals = (
+            tuple(_total(tables, played, version, name) for version in (OLD, NEW))
+            for name in ("thought_ms", "moves", "failures")
         )
+        return PlayedBlock(_difference(tables, played), *totals)
 
     def _play_table(self, number: int, place: int, bots: tuple[int, ...]) -> PlayedMatch:
         random.seed(self._derive(number, "random"))
@@ -154,19 +150,11 @@ class BlockPlayer:
 
     def _make_setup(self, number: int, place: int, bots: tuple[int, ...]) -> Setup:
         name, size = self._derive(number, "name").hex()[:16], len(self._plan.tables)
-        game = GAMES[self._plan.game]
-        return Setup(
-            match=f"matches/{name}-{place + 1}",
-            game=game.name,
-            rules_version=game.rules_version,
-            options=self._options,
-            bots=tuple(f"bots/{slug_of_name(self._plan.names[bot])}/versions/local" for bot in bots),
-            time_control=local_time_control(game.name),
-            seed=self._derive(number, f"seed/{place}"),
-            durability="none",
-            times=local_times(game.name),
-            deal_set=DealSet(f"sets/{name}", place + 1, size, self._derive(number, "deal")),
-        )
+        setup = make_local_setup(
+            self._plan.game, f"{name}-{place + 1}", [self._plan.names[bot] for bot in bots], self._options,
+            self._derive(number, f"seed/{place}"),
+        )  # fmt: skip
+        return replace(setup, deal_set=DealSet(f"sets/{name}", place + 1, size, self._derive(number, "deal")))
 
     def _derive(self, number: int, what: str) -> bytes:
         return hmac.digest(self._key, f"block/{number}/{what}".encode(), "sha256")

@@ -129,7 +129,7 @@ class _Series:
         if matches < 1:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
         self._deal = deal
-        self._game = GAMES[game]
+        self._game = game
         self._factories = _load_factories(bots, game)
         self._options = complete_game_options(game, len(self._factories), options)
         self.names = name_entrants(bots)
@@ -147,21 +147,11 @@ class _Series:
     def make_setup(self, number: int) -> Setup:
         """Return the set-up of one match."""
         if self._deal is not None:
-            bots = tuple(f"bots/{slug_of_name(name)}/versions/local" for name in self.names)
-            return replace(self._deal.setup, bots=bots, times=self._times)
-        return Setup(
-            match=f"matches/{self._derive_bytes(number, 'name').hex()[:16]}",
-            game=self._game.name,
-            rules_version=self._game.rules_version,
-            options=self._options,
-            bots=tuple(
-                f"bots/{slug_of_name(self.names[each])}/versions/local" for each in self._seat_order(number)
-            ),
-            time_control=local_time_control(self._game.name),
-            seed=self._derive_bytes(number, "seed"),
-            durability="none",
-            times=self._times,
-        )
+            return replace(self._deal.setup, bots=_full_names(self.names), times=self._times)
+        name, seed = (self._derive_bytes(number, what) for what in ("name", "seed"))
+        names = [self.names[each] for each in self._seat_order(number)]
+        setup = make_local_setup(self._game, name.hex()[:16], names, self._options, seed)
+        return replace(setup, times=self._times)
 
     def make_players(self, number: int) -> list[LocalPlayer]:
         """Return the players of one match by seat. If there is a seed, seed the module `random` as well."""
@@ -216,6 +206,19 @@ def name_entrants(bots: Sequence[Entrant]) -> tuple[str, ...]:
         number = sum(1 for each in names if each.partition(" ")[0] == name) + 1
         names.append(f"{name} {number}" if number > 1 else name)
     return tuple(names)
+
+
+def make_local_setup(game: str, match: str, names: Sequence[str], options: Options, seed: bytes) -> Setup:
+    """Return the set-up of a match at a local table, in which no bot runs out of time."""
+    rules = GAMES[game]
+    return Setup(
+        f"matches/{match}", game, rules.rules_version, options, _full_names(names), local_time_control(game), seed,
+        durability="none", times=local_times(game),
+    )  # fmt: skip
+
+
+def _full_names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"bots/{slug_of_name(name)}/versions/local" for name in names)
 
 
 def slug_of_name(name: str) -> str:
