@@ -85,10 +85,17 @@ def _check(
     what: str, section: str, line: str, mend: str, *needs: str, is_note: bool = False, is_long: bool = False,
     is_slow_link: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:  # fmt: skip
+    """Add the function to the checks. It is called when the bot attends the lobby."""
+
     def add(function: CheckFunction) -> CheckFunction:
         name = getattr(function, "__name__", "").removeprefix("check_")
+
+        async def run(exam: Examination) -> None:
+            await exam.wait_for_attendance()
+            await function(exam)
+
         CHECKS.append(
-            DoctorCheck(name, what, section, line, mend, function, needs, is_note, is_long, is_slow_link)
+            DoctorCheck(name, what, section, line, mend, run, needs, is_note, is_long, is_slow_link)
         )
         return function
 
@@ -105,10 +112,9 @@ def _check(
     "1 or more. The token is in the environment variable SEATWISE_TOKEN, and replaces {token} in the command.",
 )  # fmt: skip
 async def check_attends(exam: Examination) -> None:
-    request = await exam.wait_for_attendance()
     if exam.lobby.metadata.get("authorization") != f"Bearer {TOKEN}":
         raise CheckFailed("the stream has no metadata `authorization` with the token of SEATWISE_TOKEN")
-    if request.max_matches < 1:
+    if exam.request.max_matches < 1:
         raise CheckFailed("max_matches is 0, so it gets no seats")
 
 
@@ -117,7 +123,6 @@ async def check_attends(exam: Examination) -> None:
     "Draw 32 new random bytes for each match, and send them with the first `sit` there.",
 )  # fmt: skip
 async def check_sits_down(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     nonces = []
     for seat in (0, 1, 0):
         match = exam.new_match(seat)
@@ -136,7 +141,6 @@ async def check_sits_down(exam: Examination) -> None:
     "Read `pace` and `legal_cards` of the newest update. The message says which rule the move broke.", "sits_down",
 )  # fmt: skip
 async def check_plays_legal_moves(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     seen: set[str] = set()
     match = await exam.seat_bot()
     for _ in range(exam.positions):
@@ -168,7 +172,6 @@ async def _play_one_question(exam: Examination, match: ScriptedMatch, seen: set[
     "Answer pings where you read the stream, and think in another thread or task.", "sits_down",
 )  # fmt: skip
 async def check_answers_pings(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     thought_s = [await _ask_with_pings(exam, match, first) for first in range(1, 3 * PING_ROUNDS, 3)]
     # A busy machine may hold a pong back once, but a bot that thinks where it reads does so each time.
@@ -186,7 +189,7 @@ async def _ask_with_pings(exam: Examination, match: ScriptedMatch, first: int) -
         play_service_pb2.PlayResponseItem(ping=play_service_pb2.Ping(number=number)) for number in numbers
     ]
     update = exam.next_question(match)
-    await (await exam.referee()).send(exam.response(exam.item(match, update=update), *pings))
+    await exam.send_items(exam.item(match, update=update), *pings)
     asked_s, until_s = monotonic(), exam.patience_end_s
     answer: play_service_pb2.PlayRequestItem | None = None
     while answer is None or len(pongs) < len(numbers):
@@ -207,10 +210,9 @@ async def _ask_with_pings(exam: Examination, match: ScriptedMatch, first: int) -
     "Go through all items of a message, and keep what you know by match and seat.", "sits_down",
 )  # fmt: skip
 async def check_plays_many_matches(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     matches = [await exam.seat_bot(seat) for seat in (0, 1, 0)]
     updates = [exam.item(match, update=exam.next_question(match)) for match in matches]
-    await (await exam.referee()).send(exam.response(*updates))
+    await exam.send_items(*updates)
     due, until_s = {(match.name, int(match.seat)): match for match in matches}, exam.patience_end_s
     while due:
         item = await exam.wait_for_item("submit_move", until_s=until_s)
@@ -232,7 +234,6 @@ async def check_plays_many_matches(exam: Examination) -> None:
     "sits_down",
 )  # fmt: skip
 async def check_answers_once(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     update = await exam.ask(match)
     await exam.say(match, update=update)
@@ -262,7 +263,6 @@ async def _refuse_other_answers(exam: Examination, first: play_service_pb2.PlayR
     "When a Play stream breaks while you have seats there, open it again and sit down at each of them.", "sits_down",
 )  # fmt: skip
 async def check_comes_back(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await exam.ask_and_accept(match)
     await _lose_link(exam)
@@ -277,7 +277,6 @@ async def check_comes_back(exam: Examination) -> None:
     "Keep the receipt of the last `update` or `move_accepted` of each seat, and send it with `sit`.", "comes_back",
 )  # fmt: skip
 async def check_shows_receipt(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await exam.ask_and_accept(match)
     # The acceptance need not have arrived when the link breaks, but the next question must have.
@@ -297,7 +296,6 @@ async def check_shows_receipt(exam: Examination) -> None:
     "Keep the bytes of the last move until it is answered, and send them again after you have sat down.", "comes_back",
 )  # fmt: skip
 async def check_repeats_move(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     update = await exam.ask(match)
     first = await exam.read_move(match)
@@ -326,7 +324,6 @@ async def _lose_link(exam: Examination) -> None:
     "sits_down",
 )  # fmt: skip
 async def check_follows_epoch(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     async with exam.open_other_server() as other:
         await exam.offer_seat(match, epoch=2, address=other.address)
@@ -346,7 +343,6 @@ async def _sit_at(exam: Examination, other: ScriptedServer, match: ScriptedMatch
     "follows_epoch",
 )  # fmt: skip
 async def check_ignores_old_referee(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     old = await exam.referee()
     async with exam.open_other_server() as other:
@@ -356,7 +352,7 @@ async def check_ignores_old_referee(exam: Examination) -> None:
         stale = play_service_pb2.Update()
         stale.CopyFrom(update)
         stale.prompt = 99
-        await old.send(exam.response(exam.item(match, 1, update=stale)))
+        await old.send(play_service_pb2.PlayResponse(items=[exam.item(match, 1, update=stale)]))
         # Over the new stream too: an item may have been under way.
         await exam.say(match, 1, update=stale)
         await asyncio.sleep(GRACE_S)
@@ -379,7 +375,6 @@ def _drain(inbox: asyncio.Queue[play_service_pb2.PlayRequestItem]) -> list[play_
     "Compare the epoch of an offer with that of the seat, and drop lower ones.", "follows_epoch",
 )  # fmt: skip
 async def check_ignores_stale_offer(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = exam.new_match()
     await exam.offer_seat(match, epoch=5)
     await exam.wait_for_sit(match)
@@ -406,7 +401,6 @@ async def check_ignores_stale_offer(exam: Examination) -> None:
     "sits_down",
 )  # fmt: skip
 async def check_survives_illegal(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await exam.ask(match)
     count, item = 1, await exam.wait_for_item("submit_move")
@@ -435,7 +429,7 @@ async def _read_until_pong(exam: Examination) -> play_service_pb2.PlayRequestIte
     """Return the move that comes before the answer to a ping; `None` if none does, or the bot answers no pings."""
     ping = play_service_pb2.PlayResponseItem(ping=play_service_pb2.Ping(number=1))
     referee, until_s = await exam.referee(), monotonic() + min(exam.patience_s, MOST_PONG_S)
-    await referee.send(exam.response(ping))
+    await referee.send(play_service_pb2.PlayResponse(items=[ping]))
     try:
         while not (item := await referee.read(until_s - monotonic())).HasField("pong"):
             if item.HasField("submit_move"):
@@ -459,7 +453,6 @@ async def _reject(exam: Examination, match: ScriptedMatch, request_id: str, reas
     "Read the table of reasons. After none of them a client may end, or stop answering other prompts.", "sits_down",
 )  # fmt: skip
 async def check_survives_rejections(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     final = {"REASON_UNSPECIFIED", "REASON_NOT_YOUR_SEAT", "REASON_MATCH_OVER", "REASON_ILLEGAL"}
     for name, number in play_service_pb2.MoveRejected.Reason.items():
@@ -490,7 +483,6 @@ async def _ask_until_answered(exam: Examination, match: ScriptedMatch) -> None:
     "Forget that seat only. Your other matches go on, and new offers come.", "sits_down",
 )  # fmt: skip
 async def check_survives_closed(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match, other = await exam.seat_bot(), await exam.seat_bot(1)
     closed = lobby_service_pb2.SeatClosed(match=match.name, seat=match.seat)
     await exam.lobby.send(lobby_service_pb2.AttendResponse(closed=closed))
@@ -507,7 +499,6 @@ async def check_survives_closed(exam: Examination) -> None:
     "At SIGINT send an AttendRequest with max_matches 0, answer until the open matches are over, and then end.", "sits_down",
 )  # fmt: skip
 async def check_drains(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await exam.ask_and_accept(match)
     exam.bot.interrupt()
@@ -540,7 +531,6 @@ async def _wait_for_end(exam: Examination) -> None:
     "Open Attend again after SERVER_STOPPING, STORE_UNAVAILABLE, a broken connection and a plain end.", "attends",
 )  # fmt: skip
 async def check_returns_to_lobby(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     for code, reason in (("UNAVAILABLE", "SERVER_STOPPING"), ("", ""), ("INTERNAL", "A_NEW_REASON")):
         exam.lobby.end(code, reason)
         request = await exam.wait_for_attendance()
@@ -554,7 +544,6 @@ async def check_returns_to_lobby(exam: Examination) -> None:
     "Wait a random time between 0 and a bound that begins with 0.1 s and doubles, before each attempt.", "returns_to_lobby",
 )  # fmt: skip
 async def check_backs_off(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     started_s, attempts = monotonic(), 0
     exam.lobby.end("UNAVAILABLE", "STORE_UNAVAILABLE")
     while (left_s := REFUSED_S - (monotonic() - started_s)) > 0 and attempts <= MOST_RETURNS:
@@ -575,7 +564,6 @@ async def check_backs_off(exam: Examination) -> None:
     "returns_to_lobby",
 )  # fmt: skip
 async def check_waits_retry_after(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     ended_s = monotonic()
     exam.lobby.end("RESOURCE_EXHAUSTED", "SERVER_FULL", retry_after=str(ASKED_WAIT_S))
     await exam.wait_for_attendance()
@@ -592,7 +580,6 @@ async def check_waits_retry_after(exam: Examination) -> None:
     "attends",
 )  # fmt: skip
 async def check_stops_for_good(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     exam.lobby.end("ABORTED", "REPLACED")
     ended = asyncio.create_task(exam.bot.wait_for_end())
     again = asyncio.create_task(exam.wait_for_lobby(exam.patience_s))
@@ -618,7 +605,6 @@ async def check_stops_for_good(exam: Examination) -> None:
     "sits_down",
 )  # fmt: skip
 async def check_passes_over_unknown_fields(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     unknown = lobby_service_pb2.AttendResponse.FromString(UNKNOWN_FIELD)
     await exam.lobby.send(unknown)
     match = exam.new_match()
@@ -627,7 +613,7 @@ async def check_passes_over_unknown_fields(exam: Examination) -> None:
     # A new event is an unknown field of an item, too.
     unknown_event = exam.item(match)
     unknown_event.MergeFromString(UNKNOWN_FIELD)
-    await (await exam.referee()).send(exam.response(exam.item(match), unknown_event))
+    await exam.send_items(exam.item(match), unknown_event)
     update = exam.next_question(match)
     update.MergeFromString(UNKNOWN_FIELD)
     await exam.say(match, update=update)
@@ -641,7 +627,6 @@ async def check_passes_over_unknown_fields(exam: Examination) -> None:
     "Treat an unknown reason as one that costs only this move. Do not look enums up without a default.", "sits_down",
 )  # fmt: skip
 async def check_passes_over_unknown_enums(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await _reject(exam, match, "a request that it never sent", NEW_REASON)
     taken_off = lobby_service_pb2.TakenOff(queue="casual", reason="a new cause", cause=NEW_REASON)  # type: ignore[arg-type]
@@ -656,15 +641,12 @@ async def check_passes_over_unknown_enums(exam: Examination) -> None:
     "Let your library accept messages of 256 KiB.", "sits_down",
 )  # fmt: skip
 async def check_takes_large_message(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     rejected = play_service_pb2.MoveRejected(
         request_id="-", reason=play_service_pb2.MoveRejected.REASON_STALE, message=LARGE_TEXT
     )
     update = exam.next_question(match)
-    await (await exam.referee()).send(
-        exam.response(exam.item(match, move_rejected=rejected), exam.item(match, update=update))
-    )
+    await exam.send_items(exam.item(match, move_rejected=rejected), exam.item(match, update=update))
     await exam.accept_move(match, await exam.read_move(match))
     await exam.finish(match)
 
@@ -675,7 +657,6 @@ async def check_takes_large_message(exam: Examination) -> None:
     is_slow_link=True,
 )  # fmt: skip
 async def check_plays_over_slow_link(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     for _ in range(5):
         await exam.ask_and_accept(match)
@@ -688,7 +669,6 @@ async def check_plays_over_slow_link(exam: Examination) -> None:
     "Compare the SHA-256 of the seed with the commitment of the offer, report a difference, and play on.", "sits_down",
 )  # fmt: skip
 async def check_survives_wrong_seed(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     await exam.ask_and_accept(match)
     await exam.finish(match, seed=bytes(32))
@@ -707,7 +687,6 @@ async def check_survives_wrong_seed(exam: Examination) -> None:
     is_note=True,
 )  # fmt: skip
 async def check_answers_alike(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     match = await exam.seat_bot()
     update = exam.next_question(match)
     moves = set()
@@ -729,7 +708,6 @@ async def check_answers_alike(exam: Examination) -> None:
     "Drop what you keep of a match when `match_ended` or `closed` comes.", "sits_down", is_note=True, is_long=True,
 )  # fmt: skip
 async def check_holds_no_memory(exam: Examination) -> None:
-    await exam.wait_for_attendance()
     before = 0
     for number in range(100):
         await exam.play_on()

@@ -163,6 +163,8 @@ class Examination:
         self.chance = random.Random(7)
         self.measured = Measurements()
         self.lobby: ScriptedLobby
+        self.request: lobby_service_pb2.AttendRequest
+        """The first request over the newest Attend stream."""
         self._referee: ScriptedReferee | None = None
         self.matches: list[ScriptedMatch] = []
         """All matches so far."""
@@ -197,8 +199,8 @@ class Examination:
 
     async def wait_for_attendance(self) -> lobby_service_pb2.AttendRequest:
         """Return the first request over the next Attend stream."""
-        request: lobby_service_pb2.AttendRequest = await (await self.wait_for_lobby()).read(self.patience_s)
-        return request
+        self.request = await (await self.wait_for_lobby()).read(self.patience_s)
+        return self.request
 
     async def offer_seat(
         self, match: ScriptedMatch, *, epoch: int = 1, address: str = "", extra: bytes = b""
@@ -305,17 +307,16 @@ class Examination:
 
     async def say(self, match: ScriptedMatch, epoch: int = 1, **event: Any) -> None:
         """Send one item of the match."""
-        await (await self.referee()).send(self.response(self.item(match, epoch, **event)))
+        await self.send_items(self.item(match, epoch, **event))
+
+    async def send_items(self, *items: play_service_pb2.PlayResponseItem) -> None:
+        """Send these items in one message."""
+        await (await self.referee()).send(play_service_pb2.PlayResponse(items=items))
 
     @staticmethod
     def item(match: ScriptedMatch, epoch: int = 1, **event: Any) -> play_service_pb2.PlayResponseItem:
         """Return an item of the match."""
         return play_service_pb2.PlayResponseItem(match=match.name, seat=match.seat, epoch=epoch, **event)
-
-    @staticmethod
-    def response(*items: play_service_pb2.PlayResponseItem) -> play_service_pb2.PlayResponse:
-        """Return a message with these items."""
-        return play_service_pb2.PlayResponse(items=items)
 
     def next_question(self, match: ScriptedMatch) -> play_service_pb2.Update:
         """Return the next question of the match."""
