@@ -6,6 +6,8 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 from harness.house import House
@@ -23,6 +25,19 @@ BUILD_MS = 20_000
 """A round's time that no test waits for."""
 
 _numbers = itertools.count(1)
+
+
+def load_deck_maker() -> Any:
+    """The program that has made the house's decks."""
+    spec = spec_from_file_location("deck_maker", Path(__file__).parents[2] / "docs/rules/deck_maker.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+deck_maker = load_deck_maker()
 
 
 def deck_file(name: str) -> str:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from harness.ubongo import deck_maker
 from hypothesis import given
 from hypothesis import strategies as st
 from matches.ubongo_positions import PLAIN
@@ -20,7 +21,6 @@ from seatwise_referee.games.ubongo import (
     Side,
     Ubongo,
     UbongoCard,
-    deck_maker,
     house_decks,
     parse_deck,
 )

@@ -1,4 +1,4 @@
-"""The sides of the house's decks, as `deck_maker` writes them; do not edit."""
+"""The sides of the house's decks, as `docs/rules/deck_maker.py` writes them; do not edit."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """Makes the house's decks. Every run makes the same decks.
 
-    python -m seatwise_referee.games.ubongo.deck_maker > house_decks.py
+    .venv/bin/python docs/rules/deck_maker.py > referee/seatwise_referee/games/ubongo/house_decks.py
 
 The published rule of `club-1` and `master-1`, for the 36 sides of one round:
 
@@ -117,7 +117,7 @@ def make_sides(recipe: DeckRecipe) -> list[list[Symbols]]:
 def module_text() -> str:
     """Return the text of the module that holds the decks."""
     lines = [
-        '"""The sides of the house\'s decks, as `deck_maker` writes them; do not edit."""',
+        '"""The sides of the house\'s decks, as `docs/rules/deck_maker.py` writes them; do not edit."""',
         "",
         "from typing import Final",
         "",
