@@ -19,9 +19,9 @@ GROUP = "seatwise_compiled"
 
 MODULES = {
     "referee/seatwise_referee": (
-        "decision", "effects", "ending", "match", "position", "prompt_clock", "race_prompt", "turn_prompt",
+        "decision", "ending", "match", "position", "prompt_clock", "race_prompt", "turn_prompt",
     ),
-    "referee/seatwise_referee/games/ugo": ("kingdoms", "legality", "round_flow", "rules", "state", "tricks", "view"),
+    "referee/seatwise_referee/games/ugo": ("kingdoms", "round_flow", "rules", "state", "tricks", "view"),
     "referee/seatwise_referee/verify": ("charges", "replay", "shape", "verdict"),
     "client_sdk/seatwise/local": ("table",),
     "client_sdk/seatwise/codec": ("wire_format",),

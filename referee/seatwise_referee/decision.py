@@ -1,11 +1,11 @@
-"""The decision on one command: its entries, the position after them, and the effects for the shell."""
+"""The decision on one command: its entries, the position after them, and the effects that the match asks its shell for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypedDict
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
-from seatwise_referee.effects import Effect, EndMatch, RejectRequest, ShowView
 from seatwise_referee.ending import Ending, RejectReason, result_ranks
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import (
@@ -20,6 +20,59 @@ from seatwise_referee.journal import (
 )
 from seatwise_referee.position import AnyGame, Position, position_after
 from seatwise_referee.setup import Setup
+
+
+@dataclass(slots=True)
+class ShowView:
+    """Show the seat its view. The shell asks `Match.update_for` for it when it writes to the seat's stream."""
+
+    seat: Seat
+    prompt: int
+
+
+@dataclass(slots=True)
+class AcceptMove:
+    """Tell the seat that its move stands."""
+
+    seat: Seat
+    request_id: str
+    charged_ms: int
+
+
+@dataclass(slots=True)
+class RejectRequest:
+    """Tell the seat that its request does not stand, and why."""
+
+    seat: Seat
+    request_id: str
+    reason: RejectReason
+    message: str
+
+
+@dataclass(slots=True)
+class WakeAt:
+    """Call `Match.tick` at this time, in milliseconds since the match was opened; `None` is never."""
+
+    at_ms: int | None
+
+
+@dataclass(slots=True)
+class ShowChange:
+    """The view of these seats has changed without an entry: show it to seats that want every change."""
+
+    seats: tuple[Seat, ...]
+
+
+@dataclass(slots=True)
+class EndMatch:
+    """The match is over: tell all seats."""
+
+
+Effect: TypeAlias = Entry | ShowView | AcceptMove | RejectRequest | ShowChange | WakeAt | EndMatch
+
+
+# The decision on one command: its entries, the position after them, and the effects for the shell
+
 
 TIME_IS_OVER = "the time for this prompt had run out"
 HAS_LEFT = "this seat has left the match; the referee plays for it"

@@ -27,8 +27,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
-from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, AbsentSeat, Decision
-from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowView, WakeAt
+from seatwise_referee.decision import (
+    HAS_LEFT,
+    TIME_IS_OVER,
+    AbsentSeat,
+    AcceptMove,
+    Decision,
+    Effect,
+    RejectRequest,
+    ShowView,
+    WakeAt,
+)
 from seatwise_referee.ending import Ending, RejectReason, VoidReason
 from seatwise_referee.game import Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES

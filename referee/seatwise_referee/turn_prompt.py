@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatwise_referee.decision import TIME_IS_OVER, AbsentSeat, Decision
-from seatwise_referee.effects import AcceptMove
+from seatwise_referee.decision import TIME_IS_OVER, AbsentSeat, AcceptMove, Decision
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Prompt, Seat
 from seatwise_referee.journal import DefaultReason, Moved, WeightedMove, fault_of_choices, with_choices

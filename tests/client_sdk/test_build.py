@@ -18,7 +18,7 @@ from seatwise.kits.race_steps import BURST, STEP_MS, SendRate
 from seatwise.remote import run_async
 from seatwise.ubongo import CARDS, Call, Layout, OfferEnd, Placement
 from seatwise.v1.play_service_pb2 import PlayRequestItem
-from seatwise_referee.race import MOST_LAYS_A_SECOND
+from seatwise_referee.race_prompt import MOST_LAYS_A_SECOND
 
 HAND = ubongo_pb2.View(seat=0, round=1, rounds=6, hand=range(1, 10), symbols="ABCDEF" * 9, laid=[0, 0])
 

@@ -26,7 +26,7 @@ from seatwise.kits.frames import arrange_blocks
 from seatwise.replay import ALL_OPEN, read_replay
 from seatwise.replay.frame_builder import HintSource
 from seatwise.replay.page import SCRIPTS, STYLES, bundle_scripts, read_viewer_file, render_page
-from seatwise.replay.terminal import Stepper
+from seatwise.replay.text import Stepper
 from seatwise_referee.record import record_line
 
 SOON_S = 100.0

@@ -30,7 +30,7 @@ from structlog.testing import capture_logs
 
 from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import AcceptMove
+from seatwise_referee.decision import AcceptMove
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.mixed_move import MixedMove

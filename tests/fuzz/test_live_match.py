@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from fuzz.live_match import play_live_match
-from seatwise_referee.effects import AcceptMove, Effect
+from seatwise_referee.decision import AcceptMove, Effect
 from seatwise_server.play.table import Table
 
 MATCHES = 12

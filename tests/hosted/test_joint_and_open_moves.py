@@ -10,7 +10,7 @@ from doubles.hosted_games import Bids, Guesses, use_game
 import seatwise
 from seatwise.kits.hosted import codec as hosted
 from seatwise.v1.json_payload_pb2 import JsonView
-from seatwise_referee.effects import AcceptMove, RejectRequest, ShowView, WakeAt
+from seatwise_referee.decision import AcceptMove, RejectRequest, ShowView, WakeAt
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.registry import default_time_control

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from seasons.one_season import NAME, league_of
 
-from seatwise.bot import Failure
 from seatwise.cli import main
 from seatwise.errors import UsageError
 from seatwise.local.table import local_time_control

@@ -32,7 +32,7 @@ from seatwise_server.play.delivery import end_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from seatwise_referee.effects import Effect
+    from seatwise_referee.decision import Effect
     from seatwise_referee.journal import Entry
 
 FREE_MS, BANK_MS, GRACE_MS = 1000, 500, 50

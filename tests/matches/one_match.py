@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from seatwise_referee import record
-from seatwise_referee.effects import Effect
+from seatwise_referee.decision import Effect
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import Entry, JournalEntry
 from seatwise_referee.match import Match

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from matches.one_match import SEED, Desk
 from matches.ubongo_positions import wrong
-from seatwise_referee.effects import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
+from seatwise_referee.decision import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, fitting_places, symbols_in
@@ -24,7 +24,7 @@ from seatwise_referee.time_control import TimeControl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from seatwise_referee.effects import Effect
+    from seatwise_referee.decision import Effect
     from seatwise_referee.games.ubongo import Layout, Side, UbongoState
     from seatwise_referee.match import SeatUpdate
 

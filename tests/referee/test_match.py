@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from matches.one_match import SEED, Desk, dealt, kinds, nonce, only
 
-from seatwise_referee.effects import (
+from seatwise_referee.decision import (
     AcceptMove,
     EndMatch,
     RejectRequest,

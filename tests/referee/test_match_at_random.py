@@ -9,7 +9,7 @@ from matches.effort import examples
 from matches.one_match import Desk, nonce
 
 from seatwise_referee import record
-from seatwise_referee.effects import Effect
+from seatwise_referee.decision import Effect
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Finished, Voided, decode_entry, encode_entry
 from seatwise_referee.match import replay_match

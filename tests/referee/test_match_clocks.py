@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from matches.one_match import ALLOWED_MS, BANK_MS, FREE_MS, Desk, dealt, kinds, only
 
-from seatwise_referee.effects import AcceptMove, RejectRequest, WakeAt
+from seatwise_referee.decision import AcceptMove, RejectRequest, WakeAt
 from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (

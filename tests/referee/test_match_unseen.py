@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from matches.one_match import ALLOWED_MS, Desk, dealt, only
 
-from seatwise_referee.effects import AcceptMove, WakeAt
+from seatwise_referee.decision import AcceptMove, WakeAt
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import JournalEntry

@@ -13,7 +13,7 @@ import pytest
 from matches.forging import chained
 from matches.one_match import SEED, Desk, nonce
 
-from seatwise_referee.effects import AcceptMove, RejectRequest
+from seatwise_referee.decision import AcceptMove, RejectRequest
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Ubongo
 from seatwise_referee.journal import (

@@ -9,7 +9,7 @@ from matches.one_match import kinds
 from matches.one_race import SEVEN, WINDOW_MS, RaceDesk, open_race, ready
 from matches.random_matches import bounded
 
-from seatwise_referee.effects import WakeAt
+from seatwise_referee.decision import WakeAt
 from seatwise_referee.game import Seat
 
 # --- The order ------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ import pytest
 from matches.one_match import kinds
 from matches.one_race import SEVEN, RaceDesk, ready
 
-from seatwise_referee.effects import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
+from seatwise_referee.decision import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL, Lay, Stop
-from seatwise_referee.race import MOST_LAYS_A_SECOND
+from seatwise_referee.race_prompt import MOST_LAYS_A_SECOND
 
 
 def test_a_repeat_of_a_held_call_waits_and_then_gets_the_same_answer() -> None:

@@ -9,12 +9,12 @@ from matches.effort import examples
 from matches.one_match import nonce
 from matches.one_race import ROUND_MS, RaceDesk, open_race
 
-from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowChange, ShowView
+from seatwise_referee.decision import AcceptMove, Effect, RejectRequest, ShowChange, ShowView
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Stop
 from seatwise_referee.journal import Called, Finished, JournalEntry, Voided, decode_entry, encode_entry
 from seatwise_referee.match import replay_match
-from seatwise_referee.race import MOST_LAYS_A_SECOND
+from seatwise_referee.race_prompt import MOST_LAYS_A_SECOND
 from seatwise_referee.verify import verify_line
 
 SEATS = st.integers(0, 3)

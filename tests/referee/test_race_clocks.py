@@ -6,7 +6,7 @@ import pytest
 from matches.one_match import kinds
 from matches.one_race import BUILD_MS, ROUND_MS, SEVEN, WINDOW_MS, RaceDesk, ready
 
-from seatwise_referee.effects import WakeAt
+from seatwise_referee.decision import WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL
 from seatwise_referee.match import replay_match

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matches.one_match import kinds
 from matches.one_race import BUILD_MS, GRACE_MS, ROUND_MS, SEVEN, RaceDesk, ready
 
-from seatwise_referee.effects import AcceptMove, RejectRequest, ShowView
+from seatwise_referee.decision import AcceptMove, RejectRequest, ShowView
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Lay

@@ -93,7 +93,7 @@ def _play_until_stopped(args: Namespace, answers: AnswerOutput) -> int:
 @contextmanager
 def _logging_times(file: str | None) -> Iterator[None]:
     from seatwise.errors import UsageError
-    from seatwise.link.pending_prompt import write_times_to
+    from seatwise.link.question_loop import write_times_to
 
     with ExitStack() as stack:
         if file is not None:

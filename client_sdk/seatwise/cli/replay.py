@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         return _print_json(replay, arguments.at)
     if sys.stdin.isatty() and sys.stdout.isatty() and arguments.file != "-" and _has_termios():
-        from seatwise.replay.terminal import Stepper, run_stepper
+        from seatwise.replay.text import Stepper, run_stepper
 
         run_stepper(Stepper(read, viewpoint, arguments.at or 0))
         return 0

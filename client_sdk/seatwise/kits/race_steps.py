@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from seatwise_referee.game import RaceGame
-from seatwise_referee.race import MOST_LAYS_A_SECOND
+from seatwise_referee.race_prompt import MOST_LAYS_A_SECOND
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from seatwise.codec.game_codec import MalformedOffer
 from seatwise.codec.offer import decode_offer
 from seatwise.errors import BotFailedError, WrongGameError
 from seatwise.kits import find_server_kit
+from seatwise.link.backoff import ServerLines
 from seatwise.link.endpoint import check_offered_address
 from seatwise.link.lobby_link import LobbyLink
 from seatwise.link.referee_link import RefereeLink, SeatKey
 from seatwise.link.seat_session import EndedSeat, SeatSession
-from seatwise.link.server_lines import ServerLines
 from seatwise.link.wire import Wire
 from seatwise.offer import Offer
 from seatwise.result import Result, RunTotals, Summary

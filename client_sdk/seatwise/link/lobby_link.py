@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError, clean_text
-from seatwise.link.backoff import Retry
-from seatwise.link.server_lines import ServerLines
+from seatwise.link.backoff import Retry, ServerLines
 from seatwise.link.wire import Wire, WireStream
 from seatwise.v1.lobby_service_pb2 import (
     AttendRequest,

@@ -21,12 +21,9 @@ from seatwise.codec.result import decode_end_of_seats
 from seatwise.errors import BadAnswerError, clean_text
 from seatwise.kits import find_server_kit
 from seatwise.kits.race_steps import SendRate, StepKind, kind_of_step
-from seatwise.link import pending_prompt as answer_times
-from seatwise.link.backoff import Backoff
-from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
-from seatwise.link.question_loop import QuestionLoop
+from seatwise.link.backoff import Backoff, ServerLines
+from seatwise.link.question_loop import PendingPrompt, QuestionLoop, log_answer_time, pending_prompt_of
 from seatwise.link.referee_link import RefereeLink, SeatKey
-from seatwise.link.server_lines import ServerLines
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.v1.play_service_pb2 import (
@@ -167,7 +164,7 @@ class SeatSession:
         self._answers += 1
         request_id = f"{self._answers_name}-{self._answers}"
         pending.record_answer(request_id, move, self._encode_answer(move))
-        answer_times.log_answer_time(self.key, pending)
+        log_answer_time(self.key, pending)
         self._send_answer(pending)
 
     def _resign_match(self) -> None:

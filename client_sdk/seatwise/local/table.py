@@ -19,7 +19,7 @@ from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
-from seatwise_referee.effects import Effect, RejectRequest, WakeAt
+from seatwise_referee.decision import Effect, RejectRequest, WakeAt
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES

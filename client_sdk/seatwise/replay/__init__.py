@@ -10,8 +10,14 @@
 """
 
 from seatwise.kits.frames import ALL_OPEN, SPECTATOR, Frame, OpenedHands, PlayedMove, SeatTimes, Viewpoint
-from seatwise.replay.frame_builder import FrameBuilder, build_frames, charges_in
-from seatwise.replay.match_replay import MatchReplay, build_replay, read_replay
+from seatwise.replay.frame_builder import (
+    FrameBuilder,
+    MatchReplay,
+    build_frames,
+    build_replay,
+    charges_in,
+    read_replay,
+)
 
 __all__ = [
     "ALL_OPEN",

@@ -13,7 +13,7 @@ from typing import Final
 
 from seatwise.kits import OWN_KITS, find_kit
 from seatwise.kits.frames import ALL_OPEN
-from seatwise.replay.match_replay import MatchReplay
+from seatwise.replay.frame_builder import MatchReplay
 
 SCRIPTS: Final = (
     "shapes.js",

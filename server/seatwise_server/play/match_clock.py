@@ -11,7 +11,7 @@ from math import ceil, inf
 from operator import attrgetter
 from typing import NamedTuple
 
-from seatwise_referee.effects import Effect
+from seatwise_referee.decision import Effect
 from seatwise_referee.match import Match
 
 TIMER_MARGIN_MS = 0.1

@@ -10,7 +10,15 @@ from hashlib import blake2b
 import structlog
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import AcceptMove, Effect, EndMatch, RejectRequest, ShowChange, ShowView, WakeAt
+from seatwise_referee.decision import (
+    AcceptMove,
+    Effect,
+    EndMatch,
+    RejectRequest,
+    ShowChange,
+    ShowView,
+    WakeAt,
+)
 from seatwise_referee.game import Seat
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 import structlog
 
-from seatwise_referee.effects import Effect
+from seatwise_referee.decision import Effect
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.hosted.hosted_game import GameFault

@@ -16,7 +16,7 @@ from seatwise.kits.ubongo.codec import decode_view
 from seatwise.kits.ubongo.text import describe_view
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import BOUND, GOAL, UbongoView
-from seatwise_referee.race import MOST_LAYS_A_SECOND
+from seatwise_referee.race_prompt import MOST_LAYS_A_SECOND
 from seatwise_server.house import house_bots
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]

@@ -39,10 +39,10 @@ from seatwise_referee.games.ubongo.state import (
     UbongoRound,
     UbongoSettings,
     UbongoState,
+    UbongoView,
     deal_hands,
     symbols_in,
 )
-from seatwise_referee.games.ubongo.view import UbongoView
 
 __all__ = [
     "BOUND",

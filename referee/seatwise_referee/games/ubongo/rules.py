@@ -21,8 +21,14 @@ from seatwise_referee.games.ubongo.moves import (
     refuse_unasked,
 )
 from seatwise_referee.games.ubongo.round_flow import POINTS_OF_CALLER
-from seatwise_referee.games.ubongo.state import UbongoState, deal_hands, first_state, opened_hands
-from seatwise_referee.games.ubongo.view import UbongoView, view_of
+from seatwise_referee.games.ubongo.state import (
+    UbongoState,
+    UbongoView,
+    deal_hands,
+    first_state,
+    opened_hands,
+    view_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

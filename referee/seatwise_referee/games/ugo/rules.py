@@ -9,9 +9,15 @@ from seatwise_referee.game import BadOptions, Json, Options, Outcome, Prompt, Se
 from seatwise_referee.games.ugo import moves
 from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR, cards_of
 from seatwise_referee.games.ugo.kingdoms import default_order
-from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, refuse_unasked
 from seatwise_referee.games.ugo.moves import PLAYS, Arrange, UgoMove, plays_of
-from seatwise_referee.games.ugo.round_flow import after_card, after_laying, first_state
+from seatwise_referee.games.ugo.round_flow import (
+    after_card,
+    after_laying,
+    card_to_play,
+    cards_to_lay,
+    first_state,
+    refuse_unasked,
+)
 from seatwise_referee.games.ugo.state import ALL_FARMERS, UgoState, deal_hands, opened_hands, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
 from seatwise_referee.games.ugo.view import UgoView, view_of
