@@ -1,4 +1,4 @@
-"""What commands read and write: progress; answers, apart from the prints of bots; texts of people; files that are replaced in one step."""
+"""Output and texts of the commands: progress; answers, apart from prints of bots; texts of people; files replaced in one step."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def slug(heading: str) -> str:
 @pytest.mark.parametrize("page", PAGES[1:], ids=NAMES[1:])
 def test_every_module_and_script_that_a_page_names_is_there(page: Path) -> None:
     """By the end of its path. The README has a reader's own file beside ours."""
-    folders = ("client_sdk", "proto", "referee", "server", "tests")
+    folders = ("client_sdk", "docs", "proto", "referee", "server", "tests")
     there = [path.as_posix() for folder in folders for path in (ROOT / folder).rglob("*.*")]
     for name in re.findall(r"`([\w./]+\.(?:py|lua|proto))`", page.read_text().replace(PROTO_FORMAT, "")):
         assert any(path.endswith(f"/{name}") for path in there), name
