@@ -168,8 +168,8 @@ def _read_answer(method: TurnMethod, answer: Any, view: Any) -> Any:
 
 # A bot's own exceptions, shown to its author and kept away from everybody else
 
-_SAMPLE = re.compile(r"[/\\]seatwise[/\\](kits[/\\]\w+[/\\])?samples\b")
-"""The place of the sample bots, which are shown as a bot of an author is."""
+_SAMPLE = re.compile(r"[/\\]seatwise[/\\](kits[/\\]\w+[/\\])?samples\b(?![/\\]__init__)")
+"""The place of the sample bots, which are shown as a bot of an author is; not what loads them."""
 _ON_THE_WAY = (
     str(Path(__file__).parent),
     "client_sdk/seatwise/",  # what frames of compiled modules say

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from seatwise import model_seat
 from seatwise.bot import BotFactory
 from seatwise.errors import BadAnswerError, BadTokenError, UsageError
 from seatwise.kits import KITS
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
+from seatwise.mcp import model_seat
 from seatwise.mcp.model_seat import LONGEST_CALL_S, WAIT_S, ModelSeat
 from seatwise.result import Result, result_of
 from seatwise.samples import sample

@@ -24,13 +24,13 @@ from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.kits.ubongo.codec import CODEC as UBONGO
 from seatwise.kits.ugo.codec import CODEC as UGO
 from seatwise.link import (
+    backoff,
     bot_runner,
     bot_session,
     lobby_link,
     referee_link,
     rest_wire,
     seat_session,
-    server_lines,
 )
 from seatwise.link.bot_runner import BotThread
 from seatwise.link.bot_session import BotSession, RunPlan
@@ -298,7 +298,7 @@ async def test_log_lines_that_a_server_causes_are_bounded_and_printable(
             await lobby.offer_fields(match=f"\x1b{number}")
         await answers(referee)
         said = lines()
-    assert len(said) < 4 * (server_lines.MOST_SERVER_LINES + 2)
+    assert len(said) < 4 * (backoff.MOST_SERVER_LINES + 2)
     assert all(line.isprintable() and len(line) < 2 * 1000 for line in said)
     assert any("its server causes more lines than these" in line for line in said)
 
@@ -539,4 +539,4 @@ async def test_no_message_ends_a_run_or_shows_a_traceback(
             await asyncio.sleep(0.01)
         said = [each for each in caplog.records if each.name in ("seatwise", "asyncio")]
         assert not [each for each in said if each.exc_info or not each.getMessage().isprintable()], seed
-        assert len(said) < (MATCHES + 2) * (server_lines.MOST_SERVER_LINES + 3), seed
+        assert len(said) < (MATCHES + 2) * (backoff.MOST_SERVER_LINES + 3), seed

@@ -115,12 +115,11 @@ def read_record_lines(
     most = MOST_BYTES + 2
     try:
         while line := file.readline(most):
-            rest = line
-            while len(rest) == most and not rest.endswith(b"\n"):
-                on_read(len(rest))
-                rest = file.readline(most)
-            on_read(len(rest))
             # the line end of records, also where another system has changed it
             yield line[:-2] + b"\n" if line.endswith(b"\r\n") else line
+            on_read(len(line))
+            while len(line) == most and not line.endswith(b"\n"):
+                line = file.readline(most)  # it is skipped
+                on_read(len(line))
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
