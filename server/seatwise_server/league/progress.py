@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol
 
 from seatwise.output import PROGRESS_EVERY_S
-
-if TYPE_CHECKING:
-    from seatwise_server.league.local_runner import LocalRunner
-    from seatwise_server.league.runner import Runner
-
-    SeasonRunner: TypeAlias = LocalRunner | Runner
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 
 BAR_EVERY_S = 0.2
 """Seconds between two updates of the bar. In a season of thousands of matches, computing its length takes milliseconds."""
@@ -23,11 +18,31 @@ MATCHES_BEFORE_ESTIMATE = 4
 """The number of matches of this run after which its pace is used for an estimate."""
 
 
+class SeasonProgress(Protocol):
+    """A run of a league, as far as its progress is shown."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of the league."""
+
+    @property
+    def so_far(self) -> SoFar:
+        """The results so far."""
+
+    @property
+    def played(self) -> int:
+        """The number of matches that ended in this run."""
+
+    @property
+    def waits_for(self) -> Collection[str]:
+        """Bots of other owners that do not attend."""
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """Shows an operator the progress of a league."""
 
-    show: Callable[[SeasonRunner], None]
+    show: Callable[[SeasonProgress], None]
     """Shows the progress."""
     print_message: Callable[[str], None]
     """Shows a message."""
@@ -43,7 +58,7 @@ class Pace:
         """Return the matches per second of this run."""
         return played / max(monotonic() - self._began, 0.001)
 
-    def describe_progress(self, runner: SeasonRunner) -> str:
+    def describe_progress(self, runner: SeasonProgress) -> str:
         """Return one line: the progress of the season, its pace, and the estimated time left."""
         done, total = count_done(runner), runner.schedule.expected_matches(runner.so_far)
         parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
@@ -54,7 +69,7 @@ class Pace:
         return ", ".join(parts)
 
 
-def count_done(runner: SeasonRunner) -> int:
+def count_done(runner: SeasonProgress) -> int:
     """Return the number of matches with a result, in this run or an earlier one."""
     return len(runner.so_far.results)
 
@@ -75,18 +90,18 @@ def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _make_line_display() -> Callable[[SeasonRunner], None]:
+def _make_line_display() -> Callable[[SeasonProgress], None]:
     pace = Pace()
     return _limit_rate(PROGRESS_EVERY_S, lambda runner: _print_line(pace.describe_progress(runner)))
 
 
-def _limit_rate(every_s: float, show: Callable[[SeasonRunner], None]) -> Callable[[SeasonRunner], None]:
+def _limit_rate(every_s: float, show: Callable[[SeasonProgress], None]) -> Callable[[SeasonProgress], None]:
     """Return a function that calls `show` at most once in `every_s` seconds, and not before the first of these
     spans is over.
     """
     due_s = monotonic() + every_s
 
-    def show_now_and_then(runner: SeasonRunner) -> None:
+    def show_now_and_then(runner: SeasonProgress) -> None:
         nonlocal due_s
         if monotonic() >= due_s:
             show(runner)
@@ -105,7 +120,7 @@ def _show_bar() -> Iterator[Screen]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting")
 
-        def show(runner: SeasonRunner) -> None:
+        def show(runner: SeasonProgress) -> None:
             total = runner.schedule.expected_matches(runner.so_far)
             completed = count_done(runner)
             bar.update(task, total=total, completed=completed, description=pace.describe_progress(runner))

@@ -9,19 +9,17 @@ After that it sends nothing until a heartbeat is confirmed again, and then every
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import structlog
 
+from seatwise_server.game_choice import GameKind
 from seatwise_server.play.play_stream import PlayStreams
 from seatwise_server.play.table import Table
 from seatwise_server.store import AppendResult, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import REFEREE_HEARTBEAT_S, REFEREE_LEASE_MARGIN_S, REFEREE_LEASE_S
-
-if TYPE_CHECKING:
-    from seatwise_server.play.referee import Referee
 
 STORE_RETRY_S = 0.5
 """After no answer of the store, the referee asks again after this time, in seconds."""
@@ -129,10 +127,37 @@ class MatchOwnership:
             table.resume_after_gap(max(0.0, gap_s))
 
 
+class LeaseHolder(Protocol):
+    """The referee, as far as its heartbeats and takeovers need it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the referee, unique to this process."""
+
+    @property
+    def address(self) -> str:
+        """The address at which bots reach the referee."""
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the referee takes no new matches."""
+
+    @property
+    def free_tables(self) -> int:
+        """The number of further matches that the referee can take."""
+
+    @property
+    def game_kinds(self) -> Sequence[GameKind]:
+        """The kinds of games that it plays."""
+
+    def obey_order(self, order: str) -> None:
+        """Execute an order."""
+
+
 class HeartbeatSender:
     """Sends the heartbeats of one referee process."""
 
-    def __init__(self, owner: Referee, ownership: MatchOwnership, store: Store, lease: Lease) -> None:
+    def __init__(self, owner: LeaseHolder, ownership: MatchOwnership, store: Store, lease: Lease) -> None:
         self._owner = owner
         self._ownership = ownership
         self._store = store

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import structlog
 
@@ -27,16 +27,13 @@ from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.background_tasks import gather_limited
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.lease import STORE_RETRY_S
+from seatwise_server.play.lease import STORE_RETRY_S, LeaseHolder
 from seatwise_server.play.step_marker import GAME_FAULT_MARK, STEP_MARKER
 from seatwise_server.store import Death, DeathWatch, Fence, Flusher, Heartbeat, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailable
 from seatwise_server.store.jobs import Job
 from seatwise_server.store.seats import handover_notices
 from seatwise_server.timings import REFEREE_LEASE_S
-
-if TYPE_CHECKING:
-    from seatwise_server.play.referee import Referee
 
 TAKEOVER_CHECK_S = 0.25
 SHARING_S = 0.5
@@ -241,10 +238,24 @@ ShareRule = Callable[[Sequence[UnownedMatch]], Sequence[UnownedMatch]]
 """Chooses which of the matches without a live owner this referee takes."""
 
 
+class TakeoverHost(LeaseHolder, Protocol):
+    """The referee, as far as its takeovers need it."""
+
+    @property
+    def open_matches(self) -> int:
+        """The number of matches that are open here, or about to be."""
+
+    def has_match(self, match: str) -> bool:
+        """Whether the match is open here, or about to be."""
+
+    async def open_match(self, unowned: UnownedMatch) -> None:
+        """Claim a match and open it, unless its fence has changed."""
+
+
 class Takeover:
     """The takeovers of one referee."""
 
-    def __init__(self, host: Referee, store: Store) -> None:
+    def __init__(self, host: TakeoverHost, store: Store) -> None:
         self._host = host
         self._name = host.name
         self._kinds = host.game_kinds

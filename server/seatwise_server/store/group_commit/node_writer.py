@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from redis.asyncio.connection import AbstractConnection
@@ -25,9 +25,6 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.client import is_outage
 from seatwise_server.store.redis.durability import ReplicaWait, pack_command
-
-if TYPE_CHECKING:
-    from seatwise_server.store.group_commit.router import AppendRouter
 
 LARGEST_BATCH = 1_000
 """More appends than this are split into several batches, so that each is answered in time."""
@@ -90,13 +87,15 @@ class NodeWriter:
         self,
         address: NodeAddress,
         new_connection: Callable[[], AbstractConnection],
-        owner: AppendRouter,
+        on_replies: Callable[[NodeWriter, Sequence[PendingAppend], Sequence[Any]], None],
+        on_failure: Callable[[NodeWriter, list[PendingAppend], Exception], None],
         patience: AppendTimeouts,
         wait: ReplicaWait,
     ) -> None:
         self.address = address
         self._new_connection = new_connection
-        self._owner = owner
+        self._on_replies = on_replies
+        self._on_failure = on_failure
         self._patience = patience
         self._wait = wait
         self._wait_commands = wait.commands(patience.replicas_s)
@@ -158,12 +157,12 @@ class NodeWriter:
             return
         self._batch = []
         if replies or trouble is None:
-            self._owner.on_replies(self, batch[: len(replies)], replies)
+            self._on_replies(self, batch[: len(replies)], replies)
         if trouble is None:
             self._pause_s = self._patience.first_retry_s
             return
         left, self._queue = batch[len(replies) :] + self._queue, []
-        self._owner.on_failure(self, left, trouble)
+        self._on_failure(self, left, trouble)
         await self._disconnect()
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, self._patience.longest_retry_s)

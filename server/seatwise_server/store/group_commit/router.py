@@ -191,7 +191,12 @@ class AppendRouter:
 
     def _new_writer(self, address: NodeAddress) -> NodeWriter:
         return NodeWriter(
-            address, lambda: self._routes.new_connection(address), self, self._patience, self._wait
+            address,
+            lambda: self._routes.new_connection(address),
+            self.on_replies,
+            self.on_failure,
+            self._patience,
+            self._wait,
         )
 
     def _stop_writer(self, writer: NodeWriter) -> list[PendingAppend]:
