@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from seatwise.v1 import ladder_pb2
 from seatwise_server.competition.standings.ranking import format_ranges
+from seatwise_server.league.report.facts import join_some
 from seatwise_server.league.report.figures import draw_curves
 from seatwise_server.pages.page_responses import PageCalls, bot_label, render_page, short_label
 from seatwise_server.refusal import Refusal
@@ -44,7 +45,7 @@ class LadderPage:
             update_time=table.update_time if table.HasField("update_time") else None,
             standings=table.standings,
             verdict=ladder_verdict(table.standings, is_over=ladder.HasField("close_time"))
-            if table.standings and not page
+            if table.standings and not start
             else "",
             asked=bot,
             refusal=refusal,
@@ -95,12 +96,8 @@ def ladder_verdict(standings: Sequence[ladder_pb2.Standing], *, is_over: bool = 
         return f"{bot_label(first.bot)} {verb}, but has played too few matches for a judgement."
     verb = "wins" if is_over else "leads"
     if others:
-        return f"{bot_label(first.bot)} {verb}, but the results do not{' yet' * (not is_over)} tell it apart from {_join(others)}."
+        return f"{bot_label(first.bot)} {verb}, but the results do not{' yet' * (not is_over)} tell it apart from {join_some(others)}."
     return f"{bot_label(first.bot)} {verb}, and the results tell it apart from all others near it."
-
-
-def _join(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def whiskers_of(lines: Sequence[Any]) -> dict[str, tuple[int, int, int, int]]:

@@ -155,6 +155,8 @@ class LeaguePage:
         """By league, with the numbers of results, of withheld ones and of void matches from which they were computed."""
         self._pages: LRUCache[str, tuple[list[bytes], bytes]] = LRUCache(KEPT_LEAGUES)
         """By league, with all that the page shows."""
+        self._results: LRUCache[str, list[league_pb2.LeagueResult]] = LRUCache(KEPT_LEAGUES)
+        """By league, the results that were read, if none of them is withheld: they do not change any more."""
         self._turn = asyncio.Lock()
 
     async def make_page(self, _request: Request, values: list[str]) -> bytes:
@@ -240,14 +242,18 @@ class LeaguePage:
             return kept[1]
 
     async def _read_results(self, name: str) -> list[league_pb2.LeagueResult]:
-        results: list[league_pb2.LeagueResult] = []
-        wanted: dict[str, Any] = {"league": name, "page_size": RESULTS_A_PAGE, "page_token": ""}
+        results = list(self._results.get(name, ()))
+        known = str(results[-1].place) if results else ""
+        wanted: dict[str, Any] = {"league": name, "page_size": RESULTS_A_PAGE, "page_token": known}
         while True:
             page = await self._calls.call("LeagueService/ListLeagueResults", **wanted)
             results += page.results
             wanted["page_token"] = page.next_page_token
             if not page.next_page_token:
-                return results
+                break
+        if len(results) <= MOST_FITTED and not any(each.withheld for each in results):
+            self._results[name] = results
+        return results
 
 
 def _logged_result(result: league_pb2.LeagueResult) -> LoggedResult:

@@ -220,7 +220,9 @@ def league_calls(count: int, results: int, **changes: Any) -> AnsweredCalls:
         ListLeagueStandings=league_service_pb2.ListLeagueStandingsResponse(
             standings=standings, results=len(played), update_time=NOW
         ),
-        ListLeagueResults=league_service_pb2.ListLeagueResultsResponse(results=played),
+        ListLeagueResults=lambda fields: league_service_pb2.ListLeagueResultsResponse(
+            results=played[int(fields["page_token"] or 0) :]
+        ),
         ListMatches=list_valid_matches,
     )
 
@@ -312,6 +314,8 @@ async def test_the_page_of_a_league_is_made_again_only_when_something_has_change
     """A page of 200 entrants may cost 20 ms when nothing has changed, and 300 ms when it has: on a quiet machine, so ten times as much here."""
     calls = league_calls(200, 3000)
     calls.answers["ListMatches"] = match_service_pb2.ListMatchesResponse()
+    read, tokens = calls.answers["ListLeagueResults"], []
+    calls.answers["ListLeagueResults"] = lambda fields: tokens.append(fields["page_token"]) or read(fields)
     page, costs = LeaguePage(calls), []
     looks = []
     for more in (1, 1, 0):
@@ -320,6 +324,7 @@ async def test_the_page_of_a_league_is_made_again_only_when_something_has_change
         costs.append(time.process_time() - before)
         calls.answers["ListLeagueStandings"].results += more
     assert [look == looks[0] for look in looks] == [True, False, False]
+    assert tokens == ["", "3000", "3000"]  # results do not change, so only new ones are read
     assert looks[1] is not looks[2]
     before = time.process_time()
     assert await page.make_page(a_request(), ["spring"]) is looks[2]
@@ -404,8 +409,15 @@ def ladder_calls() -> AnsweredCalls:
     )
 
 
-async def test_a_full_page_of_a_ladder_is_small() -> None:
-    assert await size_of(LadderPage(ladder_calls()).make_page, "main") < LARGEST_PAGE
+async def test_a_full_page_of_a_ladder_is_small_and_only_its_first_page_has_a_verdict() -> None:
+    calls = ladder_calls()
+    html = await LadderPage(calls).make_page(a_request(), ["main"])
+    assert packed_with_files(html) < LARGEST_PAGE
+    assert b"tell it apart from" in html
+    assert b" and 14 more." in html
+    for line in calls.answers["ListStandings"].standings:
+        line.place += 100
+    assert b"tell it apart from" not in await LadderPage(calls).make_page(asking("bot=a"), ["main"])
 
 
 async def test_places_that_are_not_told_apart_are_ranges_and_say_what_is_on_another_page() -> None:

@@ -1,7 +1,7 @@
 // Draws games from outside: zones of cards, counters, boards and texts, as the game or its views say.
 import { group, label, picture, shape, shorten } from "./shapes.js";
 
-const TABLE_WIDTH = 440, LEAST_TABLE = 240, GAP = 14, CARD_HEIGHT = 44, CELL = 32;
+const TABLE_WIDTH = 440, LEAST_TABLE = 340, GAP = 14, CARD_HEIGHT = 44, CELL = 32;
 // On a small screen two seats beside one another must be readable.
 const seatWidth = (seats) => (seats > 2 && matchMedia("(max-width: 44rem)").matches ? 240 : 324);
 const LETTER = 7.5; // the mean width of a letter of 14 pixels

@@ -225,15 +225,16 @@ def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is
     if not leaders:
         return NO_RESULT
     if len(leaders) > 1:
-        return f"{_join_some(leaders)} share the first rank."
+        return f"{join_some(leaders)} share the first rank."
     verb = "wins" if is_over else "leads"
     if rivals is None:
         return f"{leaders[0]} {verb}."
     if not rivals:
         return f"{leaders[0]} {verb}, and the results tell it apart from every other entrant."
-    return f"{leaders[0]} {verb}, but the results do not tell it apart from {_join_some(rivals)}."
+    return f"{leaders[0]} {verb}, but the results do not tell it apart from {join_some(rivals)}."
 
 
-def _join_some(names: Sequence[str]) -> str:
+def join_some(names: Sequence[str]) -> str:
+    """Return the first names of a list, and how many more there are, as words in a sentence."""
     more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
     return join_names([*names[:MOST_NAMED], *more])
