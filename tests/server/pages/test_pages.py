@@ -112,7 +112,7 @@ def check_page(answer: HttpAnswer, status: int = 200) -> PageReader:
     assert "title" in page.tags
     assert "style" not in page.tags
     assert all(
-        url.startswith("/static/") or re.fullmatch(r"/matches/\w+/pictures/decisive.svg", url)
+        url.startswith("/static/") or re.fullmatch(r"/matches/\w+/pictures/(decisive|[0-9]+).svg", url)
         for url in page.loaded
     )
     return page
@@ -142,6 +142,7 @@ async def test_every_page_is_whole_and_every_link_leads_somewhere(http_house: Ho
             wanted |= {link.partition("#")[0] for link in page.links} - seen - {""}
         assert any(url.startswith("/bots/") for url in seen)
         assert "seatwise verify" in answers_of[f"/{name}"].text
+        assert any(url.startswith(f"/{name}/pictures/") for url in answers_of[f"/{name}"].loaded)
         live = answers_of[f"/{table.name}"].text
         assert "The match is played now." in live
         assert "Round 1 of" in live.partition("The position as text")[2]
