@@ -323,8 +323,7 @@ def shut_down(socket: Path | None) -> bool:
 def end_process(pid: int, ask: Callable[[], object], is_alive: Callable[[], bool]) -> None:
     """Ask a process to end, then send SIGTERM, then SIGKILL.
 
-    All three, because a stopped process reacts neither to a request nor to SIGTERM. Raises EmbeddedRedisError if it
-    still runs.
+    All three, because a stopped process reacts neither to a request nor to SIGTERM. Raises EmbeddedRedisError if it still runs.
     """
     ways: tuple[Callable[[], object], ...] = (
         ask,

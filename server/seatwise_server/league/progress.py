@@ -96,9 +96,7 @@ def _make_line_display() -> Callable[[SeasonProgress], None]:
 
 
 def _limit_rate(every_s: float, show: Callable[[SeasonProgress], None]) -> Callable[[SeasonProgress], None]:
-    """Return a function that calls `show` at most once in `every_s` seconds, and not before the first of these
-    spans is over.
-    """
+    """Return a function that calls `show` at most once in `every_s` seconds, and not before the first of these spans is over."""
     due_s = monotonic() + every_s
 
     def show_now_and_then(runner: SeasonProgress) -> None:

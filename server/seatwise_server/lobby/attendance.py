@@ -105,9 +105,7 @@ class AttendanceStream:
             self.queue_response(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
 
     def take_off(self, off: Iterable[pb.TakenOff]) -> None:
-        """Record the queues and ladders that the bot is off; `off` has all of them. Tells the bot about each
-        that is new.
-        """
+        """Record the queues and ladders that the bot is off; `off` has all of them. Tells the bot about each that is new."""
         before, self.off = self.off, {each.queue: each for each in off}
         for queue, taken_off in self.off.items():
             if before.get(queue) != taken_off:
@@ -127,9 +125,7 @@ class AttendanceStream:
             self._writer.cancel()
 
     async def write_all(self, write: Callable[[pb.AttendResponse], Awaitable[object]]) -> Refusal | None:
-        """Write queued responses until the stream is to end, and return the reason for its end. The only
-        writer of the stream.
-        """
+        """Write queued responses until the stream is to end, and return the reason for its end. The only writer of the stream."""
         self._writer = asyncio.current_task()
         try:
             while response := await self._unread.get():

@@ -268,11 +268,9 @@ class Lobby:
     async def _tell_open_seats(
         self, attendance: AttendanceStream, only: Collection[SeatOf] | None = None
     ) -> None:
-        """Offer all open seats, or only those of `only`; closes the seats that were offered and are not open
-        any more.
+        """Offer all open seats, or only those of `only`; closes the seats that were offered and are not open any more.
 
-        Only one call runs at a time: an older answer of the store would close a seat that a newer one has
-        opened.
+        Only one call runs at a time: an older answer of the store would close a seat that a newer one has opened.
         """
         async with attendance.looking:
             standing = await self._read_offers(attendance.bot, only)

@@ -312,8 +312,7 @@ class LadderPairing:
         return [each for each in waiting if each.name not in off and each.name not in busy]
 
     async def _busy_on_trial(self, hosted: HostedLadder, bots: Sequence[str]) -> set[str]:
-        """Return the busy bots on trial: bots that have never finished a match, or not their last one, play
-        one at a time.
+        """Return the busy bots on trial: bots that have never finished a match, or not their last one, play one at a time.
 
         So a broken bot does not spoil a hundred matches before that is noticed.
         """
@@ -334,9 +333,7 @@ class LadderPairing:
     def _attending_bots(
         self, hosted: HostedLadder, waiting: Sequence[QueueEntry], at_ms: int
     ) -> list[AttendingBot]:
-        """Return the bots that wait, and those at tables: the latter count among the opponents that a bot can
-        meet again.
-        """
+        """Return the bots that wait, and those at tables: the latter count among the opponents that a bot can meet again."""
         names = {each.name for each in waiting}
         at_tables: dict[str, Counter[str]] = defaultdict(Counter)
         for bots in hosted.open_tables.values():

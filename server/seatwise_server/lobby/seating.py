@@ -294,11 +294,10 @@ class Seating:
     ) -> str | None:
         """Reserve all seats or none: if a bot is missing, releases the other seats and returns that bot.
 
-        Seats are reserved in the order of the bots' names, so that of two lobbies that want the same bots one
-        succeeds. The `queued` bots come from a queue in which no-shows count.
+        Seats are reserved in the order of the bots' names, so that of two lobbies that want the same bots one succeeds. The
+        `queued` bots come from a queue in which no-shows count.
 
-        Raises ProposalExpired at `until_ms` of Redis's clock or later: then another lobby may reserve and
-        release these seats.
+        Raises ProposalExpired at `until_ms` of Redis's clock or later: then another lobby may reserve and release these seats.
         """
         wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
         answers = await self._store.seats.reserve_all(match, wanted, until_ms, queued)
@@ -322,18 +321,15 @@ class Seating:
             await self._store.seats.release_all(match, setup.bots, until_ms)
 
     async def _absent_bot(self, bots: Sequence[str]) -> str | None:
-        """Return one of these bots that is not present. A lobby that died reserved its seat, and the bot has
-        left since.
-        """
+        """Return one of these bots that is not present. A lobby that died reserved its seat, and the bot has left since."""
         if not bots:
             return None
         present = await self._store.attendances.present_bots(bots)
         return next((bot for bot in bots if bot not in present), None)
 
     async def abort_match(self, match: str, why: str = "") -> None:
-        """Mark the match for its next owner, and notifies the present one; without an owner it gets one.
-        It leaves the queue last: if this process dies before that, another one still gives the match to a
-        referee, which aborts it.
+        """Mark the match for its next owner, and notifies the present one; without an owner it gets one. It leaves the queue
+        last: if this process dies before that, another one still gives the match to a referee, which aborts it.
         """
         await self._store.matches.ask_abort(match, why)
         fence = await self._store.journal.read_fence(match)

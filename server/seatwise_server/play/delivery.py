@@ -135,11 +135,9 @@ class Delivery:
             await self.store.seats.release_all(setup.match, setup.bots)
 
     async def _conclude_match(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """Do what follows the storing of the record; each step may be repeated. The last ones free the bots
-        for other matches.
+        """Do what follows the storing of the record; each step may be repeated. The last ones free the bots for other matches.
 
-        If the match was void because other bots were absent, the bots that sat down get their places in the
-        queue back.
+        If the match was void because other bots were absent, the bots that sat down get their places in the queue back.
         """
         if end.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):
             # A league, which plays it again.

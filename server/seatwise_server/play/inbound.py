@@ -118,9 +118,7 @@ class InboundItems:
             table.submit_move(item.seat, asked.prompt, asked.request_id, move, at)
 
     def _look_up_match(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
-        """Look up a match that has no table here: only the store knows whether it is over, elsewhere, or
-        without an owner.
-        """
+        """Look up a match that has no table here: only the store knows whether it is over, elsewhere, or without an owner."""
         if stream.lookups >= MOST_LOOKUPS:
             message = f"more than {MOST_LOOKUPS} lookups of other matches are open"
             _reject_item(stream, item, "TOO_MANY", message)

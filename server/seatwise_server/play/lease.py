@@ -1,9 +1,8 @@
-"""The lease of a referee: while it holds, no other referee can have taken over its matches, so it may send
-messages.
+"""The lease of a referee: while it holds, no other referee can have taken over its matches, so it may send messages.
 
-Other processes call this one dead if they saw no change of its heartbeat for the whole lease. So its matches
-are certainly its own until the lease, less a margin, has passed since its last confirmed heartbeat was *sent*.
-After that it sends nothing until a heartbeat is confirmed again, and then every fence.
+Other processes call this one dead if they saw no change of its heartbeat for the whole lease. So its matches are certainly its
+own until the lease, less a margin, has passed since its last confirmed heartbeat was *sent*. After that it sends nothing until
+a heartbeat is confirmed again, and then every fence.
 """
 
 from __future__ import annotations

@@ -41,9 +41,7 @@ SHARING_S = 0.5
 rest, because the other referees may be dead too without anybody knowing yet.
 """
 MATCHES_PER_LOOK = 128
-"""The matches of one owner that are handled between two reads of the heartbeats, so that opening them does not
-delay these.
-"""
+"""The matches of one owner that are handled between two reads of the heartbeats, so that opening them does not delay these."""
 SOON_DEATH_MS = 2_000
 """An owner that died later than this was hardly killed by a match: bots repeat their last messages as soon as they can."""
 MOST_DEATHS = 3
@@ -171,9 +169,7 @@ class MatchClaims:
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
 
     async def reclaim_match(self, setup: Setup, epoch: int) -> OwnedMatch | None:
-        """Restore a match that was ours at this epoch until Redis forgot it; None if it belongs to another
-        owner by now.
-        """
+        """Restore a match that was ours at this epoch until Redis forgot it; None if it belongs to another owner by now."""
         entries = self.flusher.tail_entries(setup.match)
         try:
             fresh = await self.store.journal.reclaim_match(setup.match, self.owner, epoch)
@@ -320,9 +316,7 @@ class Takeover:
         return self._own_share if waited_s < SHARING_S else self._take_all_that_fit
 
     async def _take_over_from(self, holder: str, part: ShareRule) -> None:
-        """Take over page by page, reading the heartbeats before each: a long gap would give every process a
-        whole new lease.
-        """
+        """Take over page by page, reading the heartbeats before each: a long gap would give every process a whole new lease."""
         last = ""
         while jobs := await self._store.jobs.jobs_of(holder, MATCHES_PER_LOOK, last, self._kinds):
             if unowned_matches := await self._with_fences(jobs, holder):

@@ -15,9 +15,7 @@ from seatwise_referee.decision import Effect
 from seatwise_referee.match import Match
 
 TIMER_MARGIN_MS = 0.1
-"""Timers are set this much later, in ms: floats and the loop round, and a timer that is too early would fire
-again at once.
-"""
+"""Timers are set this much later, in ms: floats and the loop round, and a timer that is too early would fire again at once."""
 
 LAG_BEAT_S = 0.02
 STALL_BOUND_S = 0.05

@@ -53,11 +53,9 @@ def find_missed_seats(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
 
 
 async def note_no_shows(store: Store, setup: Setup, absence: MissedSeats) -> None:
-    """Note the no-shows of a match whose set-up is over; nothing happens for a match that no queue has
-    seated.
+    """Note the no-shows of a match whose set-up is over; nothing happens for a match that no queue has seated.
 
-    They only count if they kept another bot of the queue waiting. If no bot sat down, the fault may be
-    ours.
+    They only count if they kept another bot of the queue waiting. If no bot sat down, the fault may be ours.
     """
     meta = await store.matches.get_meta(setup.match) if absence.seats else None
     if meta is None or not meta.waited_since:

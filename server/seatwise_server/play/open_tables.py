@@ -132,9 +132,7 @@ class OpenTables:
         await self.work.wait_for_all(STORE_RETRY_S * 4)
 
     async def _wait_for_journal(self) -> None:
-        """Wait a short time for the journal's answers, so that its entries are acknowledged before the next
-        owner reads them.
-        """
+        """Wait a short time for the journal's answers, so that its entries are acknowledged before the next owner reads them."""
         loop = asyncio.get_running_loop()
         until = loop.time() + STORE_RETRY_S
         while loop.time() < until:

@@ -1,8 +1,7 @@
-"""The messages that wait to be written to one bot: the latest view of each seat, and a bounded number of
-answers.
+"""The messages that wait to be written to one bot: the latest view of each seat, and a bounded number of answers.
 
-Several tables add to it, and exactly one writer empties it. Prompts and rejections are written at once.
-Acceptances and views without a prompt are written with the next message, or after `SWEEP_S`.
+Several tables add to it, and exactly one writer empties it. Prompts and rejections are written at once. Acceptances and views
+without a prompt are written with the next message, or after `SWEEP_S`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Builds the items that a referee sends, as bytes.
 
-An item is put together from parts that are serialised once and kept: its head, and the public half of a view.
-The reason is that writing is half of the cost of a move. Protobuf allows it: the bytes of a message are its
-fields one after the other.
+An item is put together from parts that are serialised once and kept: its head, and the public half of a view. The reason is
+that writing is half of the cost of a move. Protobuf allows it: the bytes of a message are its fields one after the other.
 """
 
 from __future__ import annotations

@@ -69,9 +69,7 @@ class PlayStream:
             table.on_round_trip(seat, allowance_ms)
 
     async def write_all(self, write: Callable[[bytes], Awaitable[object]]) -> Refusal | None:
-        """Write the outbox until the stream is to end, and return the reason for its end. The only writer of
-        the stream.
-        """
+        """Write the outbox until the stream is to end, and return the reason for its end. The only writer of the stream."""
         self._writer = asyncio.current_task()
         try:
             while not self.is_ending:
@@ -175,9 +173,7 @@ class PushedPlayStream(PlayStream):
         """Called after each flush, because there is room for answers again."""
 
     async def wait_until_over(self) -> Refusal | None:
-        """Wait until nothing more is to be pushed; returns the reason for the end of the stream. Raises an
-        error of a flush.
-        """
+        """Wait until nothing more is to be pushed; returns the reason for the end of the stream. Raises an error of a flush."""
         await self._over
         return self.refusal
 

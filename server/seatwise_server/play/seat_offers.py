@@ -169,9 +169,7 @@ class SeatOffers:
         await self.give_back(job)
 
     async def give_back(self, job: Job) -> None:
-        """Put the job back for other referees. It retries, because no other process would notice that the job
-        was dropped here.
-        """
+        """Put the job back for other referees. It retries, because no other process would notice that the job was dropped here."""
         while True:
             with suppress(StoreUnavailable):
                 await self.store.jobs.give_back(job.job_id)

@@ -30,9 +30,7 @@ MARK_BYTES = 8
 SEAL_BYTES = 8
 
 _REJECTED_ENTRY = b'"kind":"rejected"'
-"""Part of an entry that only one seat may know of. No text in an entry can contain it, because its quotes would
-be escaped.
-"""
+"""Part of an entry that only one seat may know of. No text in an entry can contain it, because its quotes would be escaped."""
 
 
 @dataclass(slots=True)
@@ -254,9 +252,7 @@ class Receipts:
         return self._last[1]
 
     def prove_loss(self, receipt: bytes) -> bool:
-        """Whether the receipt is of an entry that is not in the journal (any more); False for a receipt with a
-        wrong seal.
-        """
+        """Whether the receipt is of an entry that is not in the journal (any more); False for a receipt with a wrong seal."""
         mark, seal = receipt[:MARK_BYTES], receipt[MARK_BYTES:]
         return hmac.compare_digest(seal, self._seal_mark(mark)) and not self._has_mark(mark)
 

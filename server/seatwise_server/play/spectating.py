@@ -289,8 +289,7 @@ class HostedPosition(ShownPosition):
 
 
 def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
-    """Return the position after these entries, and the time in ms of the last of them that a spectator may
-    know of.
+    """Return the position after these entries, and the time in ms of the last of them that a spectator may know of.
 
     A rejection is only for its seat: a response without a change would reveal it.
     """

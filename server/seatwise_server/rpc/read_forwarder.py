@@ -1,8 +1,7 @@
 """Forwards reads of callers without a token to another process, so that no number of readers slows matches down.
 
-The bytes of requests and responses are passed on unchanged, and so are refusals. While there is no such process, a
-few reads are answered here: a new server is asked once or twice only, and readers should not notice a restart of
-the process.
+The bytes of requests and responses are passed on unchanged, and so are refusals. While there is no such process, a few reads
+are answered here: a new server is asked once or twice only, and readers should not notice a restart of the process.
 """
 
 from __future__ import annotations

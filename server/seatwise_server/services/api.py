@@ -46,12 +46,11 @@ def new_operations(
 ) -> list[Operation]:
     """Return every unary and server-streaming operation of the API, working on this store.
 
-    `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept
-    for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
-    are the resource names of the house bots. `trail` writes the audit log. `spectators` says when spectators are
-    shown a position. Reads wait for their turn in the `budget`. `registration` is one of
-    `REGISTRATION_MODES`. `requests` limits what owners may change. `owner_limits` are the
-    quotas of owners that have none of their own. `open_streams` ends watches whose token is taken away.
+    `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept for
+    `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots` are the resource
+    names of the house bots. `trail` writes the audit log. `spectators` says when spectators are shown a position. Reads wait
+    for their turn in the `budget`. `registration` is one of `REGISTRATION_MODES`. `requests` limits what owners may change.
+    `owner_limits` are the quotas of owners that have none of their own. `open_streams` ends watches whose token is taken away.
     """
     seating = Seating(store, durability)
     sets = DealSetRegistry(store, keep_records_s)

@@ -64,9 +64,7 @@ class IssuedToken:
 
     bot: str
     token: str | None
-    """None for a repeat of an earlier request: a token is shown once. A caller that lost the first answer
-    rotates the token.
-    """
+    """None for a repeat of an earlier request: a token is shown once. A caller that lost the first answer rotates the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +155,7 @@ class Bots(StorePart):
         return int(await self._call("GET", keys.TOKENS_REVISION) or 0)
 
     async def authenticate(self, token: str) -> RegisteredBot:
-        """Return the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is
-        the right one.
-        """
+        """Return the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is the right one."""
         bot, secret = split_token(token)
         found = await self._read_bots(bot)
         held, registered = found or (NO_HASH, None)

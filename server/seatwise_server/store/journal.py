@@ -118,18 +118,15 @@ class Journal(StorePart):
         return AppendResult(await self._run("confirm", [keys.match_fence(match)], *args))
 
     async def clear_deaths(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """Reset the deaths of this match to 1: only the last one still counts. FENCED if the match is
-        another's. Repeatable.
-        """
+        """Reset the deaths of this match to 1: only the last one still counts. FENCED if the match is another's. Repeatable."""
         named = [keys.match_fence(match)]
         return AppendResult(await self._run("pardon", named, epoch, owner))
 
     async def reclaim_match(self, match: str, owner: str, epoch: int) -> int:
         """Return a new epoch for a match whose claim, at `epoch`, Redis has forgotten in a failover.
 
-        No owner has had the new epoch, so bots and former owners cannot mistake the old state for the new one.
-        Only the owner that was told LOST may call this: it has the entries that Redis has lost, and its next
-        append writes them again.
+        No owner has had the new epoch, so bots and former owners cannot mistake the old state for the new one. Only the owner
+        that was told LOST may call this: it has the entries that Redis has lost, and its next append writes them again.
 
         Raises FenceLost if the claim exists after all or is another owner's, and MatchRetired.
         """

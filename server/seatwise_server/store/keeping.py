@@ -96,11 +96,10 @@ class DealSets(StorePart):
     """All sets on one Redis. The name of a set is used only once."""
 
     async def join_set(self, name: str, number: int, match: str, size: int, kind: str, seed: bytes) -> bytes:
-        """Add the match to the set with this number, and return the set's seed; it is `seed` if this creates
-        the set.
+        """Add the match to the set with this number, and return the set's seed; it is `seed` if this creates the set.
 
-        A repeat for the same match has the same answer. A number may be used again after its match was voided.
-        Raises SetRefused if the set has another size or kind, if the number is taken, and if the set is over.
+        A repeat for the same match has the same answer. A number may be used again after its match was voided. Raises
+        SetRefused if the set has another size or kind, if the number is taken, and if the set is over.
         """
         args = (number, match, size, kind, seed.hex())
         answer, found, instead = await self._run("set_join", [keys.deal_set(name)], *args)

@@ -215,12 +215,11 @@ def bot_off(bot: str) -> str:
 
 
 def bot_untaken(bot: str) -> str:
-    """Hash of the untaken seats of the bot: seats of queues, each `<match>/<seat>`, in which it has not sat
-    down yet.
+    """Hash of the untaken seats of the bot: seats of queues, each `<match>/<seat>`, in which it has not sat down yet.
 
-    The value is `<state> <ms>`, where ms is the time of the offer. The state is `reserved` at first (then ms is
-    0), and `offered` after the offer. It becomes `told` or `late` when the bot was told, and `left` when the
-    bot has closed its stream since.
+    The value is `<state> <ms>`, where ms is the time of the offer. The state is `reserved` at first (then ms is 0), and
+    `offered` after the offer. It becomes `told` or `late` when the bot was told, and `left` when the bot has closed its stream
+    since.
     """
     return f"seatwise:{{bot:{bot}}}:untaken"
 

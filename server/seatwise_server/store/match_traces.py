@@ -132,9 +132,7 @@ class MatchTraceReader(StorePart):
         return [match for match, score in zip(matches, answers, strict=True) if score is None]
 
     async def strays_among(self, matches: Sequence[str]) -> list[str]:
-        """Return those of these matches that are in neither the list nor the list of kept records, and that
-        had no owner.
-        """
+        """Return those of these matches that are in neither the list nor the list of kept records, and that had no owner."""
         unlisted = await self.unlisted_among(matches)
         kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in unlisted])
         commands = [("HEXISTS", keys.match_fence(match), "epoch") for match in unlisted]
@@ -143,9 +141,7 @@ class MatchTraceReader(StorePart):
         return [match for match, until, is_owned in found if until is None and not is_owned]
 
     async def vanished_among(self, matches: Sequence[str]) -> list[str]:
-        """Return those of these matches that have no meta and are in no list, although a fence or a record
-        still exists.
-        """
+        """Return those of these matches that have no meta and are in no list, although a fence or a record still exists."""
         absent = await self.unlisted_among(await self.absent_among(matches))
         kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in absent])
         fences = await self._run_commands([("HEXISTS", keys.match_fence(match), "epoch") for match in absent])

@@ -1,8 +1,7 @@
 """Matches: their meta, records and lists. The sets in Redis make filters of lists cheap.
 
-A match enters a set before its meta has the new state, and leaves it afterwards. So a set never lacks a match
-that fits the filter, and a reader checks the state in the meta. The scripts are `match_list`,
-`match_enter_state` and `match_forget`.
+A match enters a set before its meta has the new state, and leaves it afterwards. So a set never lacks a match that fits the
+filter, and a reader checks the state in the meta. The scripts are `match_list`, `match_enter_state` and `match_forget`.
 """
 
 from __future__ import annotations
@@ -52,9 +51,7 @@ _IS_LATE = -2
 """The answer of `match_create.lua` if `until_ms` has passed."""
 
 WAITED_SINCE = "waited_since"
-"""Field of a match from a queue in which no-shows count: JSON, from each bot of the queue to the time since
-which it waited.
-"""
+"""Field of a match from a queue in which no-shows count: JSON, from each bot of the queue to the time since which it waited."""
 
 _DROPPED_MS = 3_600_000
 """The time for which a dropped match cannot be claimed or created: far longer than any stall of a process."""
@@ -252,13 +249,12 @@ class Matches(StorePart):
     async def create_match(
         self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None, facets: str = ""
     ) -> bool:
-        """Write the meta and list the match; returns False, and changes nothing, if the match already
-        existed.
+        """Write the meta and list the match; returns False, and changes nothing, if the match already existed.
 
         `facets` are the permanent sets of the match, as `facets_of` returns them.
 
-        Raises MatchRetired if the match was dropped a short time ago, because its name is not reused. Raises
-        ProposalExpired for a new match if it is `until_ms`, in milliseconds of Redis's clock, or later.
+        Raises MatchRetired if the match was dropped a short time ago, because its name is not reused. Raises ProposalExpired
+        for a new match if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
         pairs = [part for pair in meta.items() for part in pair]
         named = [keys.match_meta(match), keys.match_fence(match)]
@@ -308,9 +304,8 @@ class Matches(StorePart):
     async def drop_unowned(self, match: str, until_ms: int | None = None) -> bool:
         """Drop a match that never had an owner: from now on it cannot be claimed or created.
 
-        Return False, and changes nothing, if an owner has left a fence, a journal, a record or a result.
-        Repeatable. The index is updated last: after a crash before that it still has the name, which no page
-        shows.
+        Return False, and changes nothing, if an owner has left a fence, a journal, a record or a result. Repeatable. The index
+        is updated last: after a crash before that it still has the name, which no page shows.
 
         Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """

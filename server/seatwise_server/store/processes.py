@@ -72,11 +72,10 @@ class Processes(StorePart):
         return int(await self._run("process_beat", named, process, PROCESSES_KEPT_MS, *facts))
 
     async def deregister_process(self, process: str, *, is_dead: bool = False) -> bool:
-        """Publish that the process has given up all its matches, so that others need not wait for its lease
-        to end.
+        """Publish that the process has given up all its matches, so that others need not wait for its lease to end.
 
-        Return False if the process is unknown. Its parent may call this with `is_dead` when the system has reported its
-        end. A process that has stopped in order stays so.
+        Return False if the process is unknown. Its parent may call this with `is_dead` when the system has reported its end. A
+        process that has stopped in order stays so.
         """
         args = (process, keys.HANDOVERS_CHANNEL, _DEAD if is_dead else _LEFT)
         return bool(await self._run("process_deregister", [keys.process_beat(process)], *args))
@@ -142,10 +141,9 @@ class _Watched:
 class DeathWatch:
     """Decides which processes are dead, by what this process itself has observed. It has no clock of its own.
 
-    A process is dead if its heartbeat did not change for the whole lease while Redis answered promptly all the
-    time. After a slow answer, or observations that were too far apart, every process gets a whole new lease. A
-    process that is only mentioned (it owns a job) and has no heartbeat counts as one whose heartbeat does not
-    change.
+    A process is dead if its heartbeat did not change for the whole lease while Redis answered promptly all the time. After a
+    slow answer, or observations that were too far apart, every process gets a whole new lease. A process that is only mentioned
+    (it owns a job) and has no heartbeat counts as one whose heartbeat does not change.
     """
 
     def __init__(self, lease_s: float = 5.0, prompt_s: float = 1.0, apart_s: float = 2.5) -> None:

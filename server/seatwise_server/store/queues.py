@@ -13,8 +13,7 @@ from seatwise_server.store.redis.scripts import StorePart
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 LATE_MS = 1000
-"""After this time between offer and notice, the bot was told of its seat too late: it lost set-up time, and
-that was our fault.
+"""After this time between offer and notice, the bot was told of its seat too late: it lost set-up time, and that was our fault.
 """
 
 PROMPT_NUMBER_S = 0.1
@@ -81,21 +80,19 @@ class Queues(StorePart):
     async def propose_first(
         self, queue: str, seats: int, patience_ms: int, match: str, without: Collection[str] = ()
     ) -> Proposal | None:
-        """Take the first `seats` bots off the queue, or fewer if the first has waited `patience_ms`; None
-        before that.
+        """Take the first `seats` bots off the queue, or fewer if the first has waited `patience_ms`; None before that.
 
         Bots that `without` names keep their places in the queue.
 
-        The proposal is kept until `close_proposal` or `dissolve_proposal`. A repeat for the same match returns
-        the same proposal.
+        The proposal is kept until `close_proposal` or `dissolve_proposal`. A repeat for the same match returns the same
+        proposal.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
         note = await self._run("queue_take", named, match, seats, patience_ms, *sorted(without))
         return _parse_proposal(match, note) if note else None
 
     async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:
-        """Take these bots off the queue, in this order, as a proposal; None if one of them does not wait (any
-        more).
+        """Take these bots off the queue, in this order, as a proposal; None if one of them does not wait (any more).
 
         A repeat for the same match returns the same proposal.
         """
@@ -112,8 +109,7 @@ class Queues(StorePart):
         return _parse_proposal(name, note) if note else None
 
     async def adopt_proposal(self, queue: str, match: str, old_ms: int) -> Proposal | None:
-        """Adopt a proposal that no lobby has touched for `old_ms`; only the caller may then seat or dissolve
-        it.
+        """Adopt a proposal that no lobby has touched for `old_ms`; only the caller may then seat or dissolve it.
 
         Return None if it is not that old, or gone, or adopted by another.
         """
@@ -134,9 +130,7 @@ class Queues(StorePart):
         return bool(await self._run("queue_dissolve", named, match, *places))
 
     async def unfinished_proposals(self, queue: str) -> list[Proposal]:
-        """Return the proposals that are neither seated nor dissolved, oldest first: a lobby is seating them,
-        or has died.
-        """
+        """Return the proposals that are neither seated nor dissolved, oldest first: a lobby is seating them, or has died."""
         answer = await self._call("HGETALL", keys.queue_seating(queue))
         found = [_parse_proposal(match.decode(), note) for match, note in as_pairs(answer)]
         return sorted(found, key=lambda proposal: proposal.taken_ms)
@@ -234,17 +228,14 @@ class Attendances(StorePart):
     async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
         """End the attendance; returns False, and changes nothing, if a newer one replaced it.
 
-        A bot that leaves `by_itself` must still take the seats that it was just given, whether it was
-        told of them or not.
+        A bot that leaves `by_itself` must still take the seats that it was just given, whether it was told of them or not.
         """
         named = [keys.bot_attendance(bot), keys.bot_untaken(bot), keys.bot_other_seats(bot)]
         args = (attend_id, "1" if by_itself else "", LATE_MS)
         return bool(await self._run("attend_leave", named, *args))
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
-        """Return how many milliseconds ago a lobby last renewed the attendance of each of these bots, without
-        absent ones.
-        """
+        """Return how many milliseconds ago a lobby last renewed the attendance of each of these bots, without absent ones."""
         named = list(bots)
         commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
         answers = await self._call_many(commands)

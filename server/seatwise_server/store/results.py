@@ -235,9 +235,7 @@ class Ladders(Competitions):
         await self._run("ladder_event", named, event_name, json.dumps(event))
 
     async def read_events(self, name: str, after: str = "0-0") -> list[Event]:
-        """Return the events after that place, in order. An event that is noted later comes after all results
-        that exist now.
-        """
+        """Return the events after that place, in order. An event that is noted later comes after all results that exist now."""
         answer = await self._call("XRANGE", keys.ladder_events(name), f"({after}", "+")
         return [_parse_event(place.decode(), fields) for place, fields in answer]
 

@@ -137,12 +137,11 @@ class Seats(StorePart):
         until_ms: int | None = None,
         queued: Collection[str] = (),
     ) -> list[Reservation]:
-        """Reserve a seat for each bot, like `reserve_seat`, in one round trip; the caller gives the bots in
-        the order of their names.
+        """Reserve a seat for each bot, like `reserve_seat`, in one round trip; the caller gives the bots in the order of their
+        names.
 
-        For the `queued` bots the seat is one of a queue in which no-shows count. Raises ProposalExpired if it
-        is `until_ms`, in milliseconds of Redis's clock, or later. Seats that were reserved before that moment
-        stay reserved.
+        For the `queued` bots the seat is one of a queue in which no-shows count. Raises ProposalExpired if it is `until_ms`, in
+        milliseconds of Redis's clock, or later. Seats that were reserved before that moment stay reserved.
         """
         calls = [_reserve_call(bot, match, seat, until_ms, bot in queued) for bot, seat in bots]
         answers = await self._run_many("seat_reserve", calls)
@@ -181,9 +180,7 @@ class Seats(StorePart):
         return [QueueRoom(max(0, answer), answer == _BOT_ABSENT, answer == _BOT_OFF) for answer in answers]
 
     async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
-        """Offer every seat of the match, like `put_offer`; `offers` has each seat's bot and offer, in the
-        order of the seats.
-        """
+        """Offer every seat of the match, like `put_offer`; `offers` has each seat's bot and offer, in the order of the seats."""
         calls = [offer_call(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
         await self._run_many("offer_put", calls)
 

@@ -157,11 +157,10 @@ def hash_secret(secret: str) -> bytes:
 
 
 def load_or_create_admin_token(path: Path) -> str:
-    """Return the admin token in the file; a missing file is created with a new token, readable only by its
-    owner.
+    """Return the admin token in the file; a missing file is created with a new token, readable only by its owner.
 
-    If several processes create the file at once, all of them get the same token. Raises BadAdminTokenFile if
-    the text of the file is too short for a secret, and OSError if the file cannot be read or written.
+    If several processes create the file at once, all of them get the same token. Raises BadAdminTokenFile if the text of the
+    file is too short for a secret, and OSError if the file cannot be read or written.
     """
     if not path.exists():
         _create_whole(path, _format_token(ADMIN_KIND, _new_secret()) + "\n")

@@ -30,8 +30,7 @@ async def check_announced_address(address: str) -> None:
 
 
 def find_mismatch(address: str) -> str | None:
-    """Return what is wrong with the scheme of an address at which bots are to reach this server; empty if nothing
-    is.
+    """Return what is wrong with the scheme of an address at which bots are to reach this server; empty if nothing is.
 
     Return `None` if the address cannot be reached from here. Blocks for some seconds at most.
     """

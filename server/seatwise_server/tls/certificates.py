@@ -82,8 +82,7 @@ def sign_certificate(
 
 
 def ensure_key(file: Path, mode: int = 0o600) -> ec.EllipticCurvePrivateKey:
-    """Return the key in the file, and make the file if it does not exist. Processes that do so at once get the
-    same key.
+    """Return the key in the file, and make the file if it does not exist. Processes that do so at once get the same key.
 
     Raises `TlsError` if the file does not hold a key of the kind made here, and OSError.
     """

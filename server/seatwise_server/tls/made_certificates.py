@@ -22,8 +22,7 @@ def self_signed_files(folder: Path, client_ca: Path | None = None) -> TlsFiles:
 
 
 def ensure_self_signed(files: TlsFiles, hosts: Iterable[str] = ()) -> None:
-    """Make the key and certificate, or renew the certificate, if necessary. The key stays, so that pins stay
-    valid.
+    """Make the key and certificate, or renew the certificate, if necessary. The key stays, so that pins stay valid.
 
     Several processes may share the files. Raises `TlsError`.
     """

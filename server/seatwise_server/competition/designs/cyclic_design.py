@@ -1,12 +1,11 @@
 """Cyclic designs: one round (the starter) from which all others follow, because each round adds 1 to every number.
 
-The numbers are residues modulo m. If the number of entrants fills all tables, the last entrant is a fixed point outside of
-the residues ("infinity"), and m is one less. Two residues at a table meet, over the m rounds, as all pairs with that
-difference. So the rounds are balanced if the starter has every difference equally often. Simulated annealing finds swaps
-that make it so. Its seeds are fixed, so there is one starter for each size.
+The numbers are residues modulo m. If the number of entrants fills all tables, the last entrant is a fixed point outside of the
+residues ("infinity"), and m is one less. Two residues at a table meet, over the m rounds, as all pairs with that difference. So
+the rounds are balanced if the starter has every difference equally often. Simulated annealing finds swaps that make it so. Its
+seeds are fixed, so there is one starter for each size.
 
-"Starter" is a term of combinatorial design theory; see Colbourn and Dinitz, "Handbook of Combinatorial Designs", chapter
-VI.55.
+"Starter" is a term of combinatorial design theory; see Colbourn and Dinitz, "Handbook of Combinatorial Designs", chapter VI.55.
 """
 
 from __future__ import annotations

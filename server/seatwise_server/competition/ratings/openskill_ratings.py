@@ -1,15 +1,7 @@
 """The ratings that order a ladder and pair its bots: openskill's Plackett-Luce model, updated result by result.
 
-These are all the rules:
-
-- A version of a bot is a player of its own and does not change. So nothing drifts (`tau` is 0).
-- The ranks are those of the result. A bot that forfeits or resigns ranks behind all that stayed, so it loses to each of
-  them. Bots that share a rank have drawn.
-- A match in which a version sits twice, or alone, says nothing about it against others. It counts in no rating.
-- Void matches are not in the log.
-
-The spread that openskill keeps with each rating depends on the order of the matches, so it is not shown. `strengths` has the
-intervals.
+docs/statistics.md has the rules. The spread that openskill keeps with each rating depends on the order of the matches, so it is not
+shown. `strengths` has the intervals.
 """
 
 from __future__ import annotations

@@ -1,22 +1,7 @@
 """Knockout over tables of two, three or four, with seeds, byes, and a rule for every match that fails.
 
-- The bracket has `table_size` x (`table_size` / `advance`)^n places. The last seeds' places stay empty. A table with empty
-  places is played by the bots that are there. If no more bots sit there than advance, nothing is played (a bye). So all byes
-  are in the first round, the best seeds have them, and none has two.
-- Seeds are laid out over the tables in passes of alternating direction. The last pass, which may not reach all tables,
-  begins at the last table.
-- In the first round a better seed never has it harder than a worse one. A bot has it harder than another if it plays while
-  the other has a bye. It also does if its opponents, compared one by one from the best, are at least as good, and one of
-  them is better or has no counterpart.
-- In the first round, of two bots that are the best of their tables, the better one never sits at the larger table. And at
-  tables of one size, the seed numbers of a better bot's opponents never have the smaller sum.
-- Mean points decide a table (see `scoring.counted_points`), and then the share of the others that a bot finished ahead of. A
-  bot that forfeits has at most the points of the others and the last rank. So it is out, unless another bot forfeits before
-  it.
-- A bot that loses a match by walk-over ranks behind those that lose none. The others play the match without it if there are more of
-  them than advance. So the better seed advances without sitting down only where nobody sits.
-- If that leaves open which bots advance, one more deal is played. If it is still open, the better seed advances.
-- A void match is played again. If all matches of a table are given up, the better seeds advance.
+docs/statistics.md has the rules. The bracket has `table_size` x (`table_size` / `advance`)^n places, of which the last seeds' stay
+empty. A table at which no more bots sit than advance plays nothing (a bye), and `_fill_tables` keeps the best bots apart.
 """
 
 from __future__ import annotations

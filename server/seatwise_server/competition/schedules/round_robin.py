@@ -183,8 +183,7 @@ def _bots_at_table(plan: Gauntlet, challenger: str, at: int, number: int) -> tup
 
     Each pass through the field has an order of its own and moves the challenger by one seat.
 
-    Challengers of one round start far apart in that order. So their tables have no bot in common, if the field is large
-    enough.
+    Challengers of one round start far apart in that order. So their tables have no bot in common, if the field is large enough.
     """
     size = len(plan.field)
     lap, step = divmod(number, size)

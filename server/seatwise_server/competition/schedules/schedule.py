@@ -1,14 +1,8 @@
 """The terms of every schedule: matches with stable ids, computed from the results so far whenever they are needed.
 
-A schedule keeps no state. It consists of settings and entrants, and the due matches follow from them and from the
-results so far. So a runner that was killed asks again, gets the same ids, and plays no match twice.
-
-- A void match is played again under the next attempt's id, with the same deal and seats.
-- A bot that misses two attempts of a match loses it by walk-over (`follow_attempts`). The match is not played any more; in a
-  knockout the others play it without that bot.
-- After three void attempts without that, a match is given up and counts for no bot.
-- An attempt in which the server had a fault is held against no bot and does not count.
-- A forfeited match counts as it ended.
+A schedule keeps no state. It consists of settings and entrants, and the due matches follow from them and from the results so far. So a
+runner that was killed asks again, gets the same ids, and plays no match twice. docs/statistics.md says when a match is repeated, lost
+by walk-over (`follow_attempts`) or given up.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Swiss: in each round bots meet that have done equally well, and no two meet again if that can be avoided.
 
-- The score at a table is the share of the others that a bot finished ahead of, over all matches of the table: 1 for all of
-  them, 0 for none, half for a tie. A bye scores 1. A walk-over scores 0 for the bots that lose it. Any other bot of a table
-  without results gets its own mean so far. Such bots have not met.
-- The seeds draw the first round: the order of the entrants counts. In every group of equals the upper part meets the lower.
-- No bot has two byes, and `Swiss` refuses more rounds than that allows.
-- `swiss_rules` says what makes a draw good, and `SwissDraw` searches for one. A runner stores each draw with the season
-  before it plays the round (`Swiss.current_draw`, `SoFar.draws`). So a season never depends on the search again: all rounds
-  that are over follow from their results, and the open one from its stored draw.
+`swiss_rules` says what makes a draw good, and `SwissDraw` searches for one. A runner stores each draw with the season before it plays
+the round (`Swiss.current_draw`, `SoFar.draws`). So a season never depends on the search again: all rounds that are over follow from
+their results, and the open one from its stored draw.
 """
 
 from __future__ import annotations

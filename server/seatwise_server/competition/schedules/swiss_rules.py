@@ -1,16 +1,7 @@
-"""The rules of a round of a Swiss tournament. They say what makes one draw better than another, and check a draw without drawing.
+"""The rules of a round of a Swiss tournament, by docs/statistics.md: the weight of each pair, and the check of a draw.
 
-Entrants are numbers: their places in the list of entrants, from 0. The standings order them by score, then by seed.
-
-- The last of the standings that have had no bye get the byes.
-- Every pair of entrants has a weight. The lower the sum of the weights of all pairs that share a table, the better the draw.
-  The weight puts these criteria one after the other (`weigh_pairs`):
-  1. pairs that meet again; 2. how often they have met more than once; 3. pairs that the round after this one needs apart, if
-  it was looked ahead; 4. the squared difference of the scores; 5. bots that were moved down in the last round and meet a
-  lower score again; 6. the distance from the fold, in which the first of the upper part of a group of equals meets the first
-  of each lower part.
-- No exchange of two entrants makes a draw better.
-- The table of the best entrant is the first, and so on. Each table sits in the order that was the rarest so far.
+Entrants are numbers: their places in the list of entrants, from 0. The standings order them by score, then by seed. No exchange of
+two entrants makes a draw better.
 """
 
 from __future__ import annotations

@@ -1,12 +1,5 @@
-"""Ranks the entrants of a season by declared criteria.
-
-- `scoring` decides what a match is worth. A bot that forfeits or resigns ranks behind all bots that stayed and
-keeps at most their lowest points. The others keep their points. Void matches never count.
-- A bot that loses a match by walk-over has the score 0 and the lowest points of the season for it. Its opponents get what the
-  season expects of them in such a match (`PlayedSeason`).
-- A bye scores like a win and gives no points: means of points are over matches alone.
-- `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level.
-Bots that the last criterion leaves level share their rank.
+"""Ranks the entrants of a season by declared criteria: `scoring` says what a match is worth, and `PlayedSeason` what a walk-over
+is. Each criterion of `tie_breaks` is applied only to bots that all earlier ones left level.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Reports the figures of a season that would be surprising if all bots were honest.
+"""Reports the figures of a season that would be surprising if all bots were honest: of pairs (`pair_test`), seats and clocks.
 
-It is no verdict: it shows where to look, and with what certainty. Chance alone makes each of the three parts name
-something in at most one of twenty seasons. A named figure may have an honest cause, such as two styles that suit
-each other. And bots that help each other only rarely may not be named.
-
-- Pairs: whether a bot does better where another sits (`pair_test`).
-- Seats: whether one seat is worth more than another, by Friedman's test on the part that strengths do not explain. Source: M. Friedman,
-  "The Use of Ranks to Avoid the Assumption of Normality" (1937), here with residuals in place of ranks.
-- Clocks: whether the referee charged bots more time than they report.
+It is no verdict. docs/statistics.md has the tests. That of seats is Friedman's: M. Friedman, "The Use of Ranks to Avoid the Assumption
+of Normality" (1937), here with residuals in place of ranks.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Tests whether a bot does better where a certain other bot sits than both strengths explain, at any number of seats.
 
-One test for all that a friend can do: lose on purpose, play softly, give points, resign. It takes meetings with points, and asks two
-questions of each ordered pair: does the one make more points where the other sits, and does it finish ahead more often? A friend that
-loses by a single point each time is found by the second. `find_gifts` asks the same of points that the moves of a bot gave, where a
-game can judge them.
-
-A gift may come in every match, or only in some. So each question is asked of all matches of the pair, of each quarter of them, and for
-gifts by moves of the matches with the largest gifts. Holm's method holds the error over all of that together.
+One test for all that a friend can do, by points and by places. `find_gifts` asks the same of points that the moves of a bot gave. A gift
+may come in every match, or only in some. So each question is asked of all matches of the pair, of each quarter of them, and for gifts
+of the matches with the largest. Holm's method holds the error over all of that together.
 """
 
 from __future__ import annotations

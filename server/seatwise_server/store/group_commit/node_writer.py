@@ -141,9 +141,7 @@ class NodeWriter:
             await self._disconnect()
 
     async def _gather_batch(self) -> None:
-        """Wait while turns of the loop bring more appends: a batch costs little more than one append, here and
-        at the bots.
-        """
+        """Wait while turns of the loop bring more appends: a batch costs little more than one append, here and at the bots."""
         for _ in range(MOST_GATHERED):
             before = len(self._queue)
             for _ in range(TURNS_OF_A_MESSAGE):

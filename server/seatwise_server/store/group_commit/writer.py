@@ -75,8 +75,7 @@ class AppendResult(IntEnum):
     ALREADY = 2
     """The same bytes are already in the journal, because a reply was lost: as good as OK."""
     LOST = 3
-    """Redis has forgotten in a failover that the match is ours: call `Journal.reclaim_match`, or give the match
-    up.
+    """Redis has forgotten in a failover that the match is ours: call `Journal.reclaim_match`, or give the match up.
 
     Only for a match whose tail is kept; for others the answer is FENCED.
     """
@@ -167,12 +166,10 @@ class Flusher:
     def append_entries(
         self, match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes], done: Done
     ) -> None:
-        """Queue all entries of one command for the match's journal, from number `first_seq` on (the first is
-        1).
+        """Queue all entries of one command for the match's journal, from number `first_seq` on (the first is 1).
 
-        `done` is called once, in the event loop, when Redis has answered. It is never called if the flusher is
-        closed before that. It must be quick. Without entries this only checks that the journal reaches up to
-        `first_seq`.
+        `done` is called once, in the event loop, when Redis has answered. It is never called if the flusher is closed before
+        that. It must be quick. Without entries this only checks that the journal reaches up to `first_seq`.
         """
         command = _append_command(match, epoch, owner, first_seq, entries)
         self._accept_append(PendingAppend(match, command, first_seq, entries, done))
@@ -231,8 +228,7 @@ class Flusher:
     # Journals of which Redis has forgotten a part
 
     def keep_tail(self, match: str, epoch: int, owner: str, entries: Sequence[bytes]) -> None:
-        """From now on keeps the entries of the match's journal, so that they can be written again if Redis
-        forgets them.
+        """From now on keeps the entries of the match's journal, so that they can be written again if Redis forgets them.
 
         `entries` is the present content of the journal; later appends are added automatically.
         """

@@ -263,9 +263,7 @@ class RedisClient(Protocol):
         """
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        """Like `call`, for a command that waits in Redis. It has a connection of its own and does not delay
-        other commands.
-        """
+        """Like `call`, for a command that waits in Redis. It has a connection of its own and does not delay other commands."""
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Return the answers to several commands; they are not atomic. Commands on the same key keep their order."""
@@ -396,9 +394,7 @@ async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator
 
 
 def as_pairs(answer: Any) -> list[tuple[Any, Any]]:
-    """Return a reply of names and values as pairs. redis-py gives it as a dict, as pairs or flat, by command
-    and version.
-    """
+    """Return a reply of names and values as pairs. redis-py gives it as a dict, as pairs or flat, by command and version."""
     if isinstance(answer, dict):
         return list(answer.items())
     if answer and isinstance(answer[0], tuple | list):

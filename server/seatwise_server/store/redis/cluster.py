@@ -168,9 +168,8 @@ def new_client(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
 
     `address` lists the kinds of URL.
 
-    The client retries through an outage of up to `bridge_s` seconds. It repeats a command whose reply was lost,
-    so only send commands that may run twice. Raises ValueError for a URL of another kind, and for unknown
-    options.
+    The client retries through an outage of up to `bridge_s` seconds. It repeats a command whose reply was lost, so only send
+    commands that may run twice. Raises ValueError for a URL of another kind, and for unknown options.
     """
     target = parse_target(url)
     try:

@@ -68,8 +68,7 @@ async def run_script(client: RedisClient, name: str, keys: list[str], *args: Arg
 async def run_script_many(
     client: RedisClient, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
 ) -> list[Any]:
-    """Run one script several times, each time with other keys and arguments, in one round trip; returns the
-    answers.
+    """Run one script several times, each time with other keys and arguments, in one round trip; returns the answers.
 
     The runs are not one atomic change. Some may run twice if a reply was lost.
     """
