@@ -98,10 +98,14 @@ def _run_named(name: str, arguments: list[str]) -> int:
 
 
 def _call_command(command: Command, arguments: list[str]) -> int:
+    from argparse import HelpFormatter, RawDescriptionHelpFormatter
+
     from seatwise.cli.arguments import CommandParser, refuse_overwriting
     from seatwise.errors import SeatwiseError
 
-    parser = CommandParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
+    form = RawDescriptionHelpFormatter if command.epilog else HelpFormatter
+    name, description = f"seatwise {command.name}", _as_sentence(command.help)
+    parser = CommandParser(name, description=description, epilog=command.epilog or None, formatter_class=form)
     command.configure(parser)
     try:
         args = parser.parse_args(arguments)

@@ -42,6 +42,9 @@ class Command:
     shows_answers: bool = False
     """Whether it shows what a server answers. Such a server may be newer, broken or hostile."""
 
+    epilog: str = ""
+    """Text below the options in its help, in lines."""
+
 
 def program_name() -> str:
     """Return `seatwise` as it can be typed here: after `make demo` it is not on the PATH."""

@@ -43,12 +43,8 @@ On several machines without a network between them, each plays some of the deals
 
 
 def configure(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
     from seatwise.kits import DEFAULT_GAME
 
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
     parser.add_argument("old", metavar="OLD", help="the version that is known")
     parser.add_argument("new", metavar="NEW", help="the version that may be better")
     parser.add_argument(
@@ -192,4 +188,4 @@ def _print_failure(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-COMMAND = Command("compare", "compare two versions of a bot on the same deals", configure, run)
+COMMAND = Command("compare", "compare two versions of a bot on the same deals", configure, run, epilog=EPILOG)

@@ -28,10 +28,6 @@ SHOWN_LINES = 12
 
 
 def configure(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
     parser.add_argument(
         "--door",
         choices=["grpc", "websocket"],
@@ -164,4 +160,6 @@ def _print_failure(result: CheckResult) -> None:
             print(f"    {each}")
 
 
-COMMAND = Command("doctor", "check whether a bot in any language speaks the protocol", configure, run)
+COMMAND = Command(
+    "doctor", "check whether a bot in any language speaks the protocol", configure, run, epilog=EPILOG
+)

@@ -39,10 +39,6 @@ machine changes nothing: an answer costs one millisecond, or the thinking time t
 
 
 def configure(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
     parser.add_argument("game", metavar="GAME", help="name of the game; `seatwise games` lists all")
     parser.add_argument("bots", metavar="BOT", nargs="*", type=parse_bot, help="one bot for each seat")
     parser.add_argument(
@@ -201,4 +197,4 @@ def _print_json(results: Results, answers: AnswerOutput) -> None:
     answers.print_line(dumps(results.to_json(), indent=2))
 
 
-COMMAND = Command("play", "play matches on this machine, without a server", configure, run)
+COMMAND = Command("play", "play matches on this machine, without a server", configure, run, epilog=EPILOG)

@@ -28,10 +28,6 @@ With --seat, what the other seats held is not shown, and neither is how long the
 
 
 def configure(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
     parser.add_argument("file", type=InputFile, metavar="FILE", help="file of records, or a season bundle")
     parser.add_argument("match", metavar="MATCH", nargs="?", default="", help="match, if FILE has several")
     parser.add_argument("--at", type=parse_count_or_zero, metavar="STEP", help="step to begin with, from 0")
@@ -143,4 +139,6 @@ def _print_text(replay: MatchReplay, step: int | None) -> int:
     return 0
 
 
-COMMAND = Command("replay", "show a match step by step, in a terminal or as a page", configure, run)
+COMMAND = Command(
+    "replay", "show a match step by step, in a terminal or as a page", configure, run, epilog=EPILOG
+)

@@ -47,10 +47,6 @@ READ_PROGRESS_EVERY_S = 1.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="file of records, or a season bundle")
     parser.add_argument(
         "--chain",
@@ -374,4 +370,4 @@ def _size(file: BinaryIO) -> int | None:
     return found.st_size if S_ISREG(found.st_mode) else None
 
 
-COMMAND = Command("verify", "check the records of matches", configure, run)
+COMMAND = Command("verify", "check the records of matches", configure, run, epilog=EPILOG)
