@@ -58,6 +58,7 @@ def test_a_table_of_more_seats_has_more_house_bots_of_a_level(monkeypatch: pytes
     assert kit.house_bots == ()  # an operator chooses them
 
 
+@pytest.mark.slow
 def test_an_operator_may_choose_a_level_of_an_installed_game(tmp_path: Path) -> None:
     source = (Path(sys.modules[load_leduc().__module__].__file__ or "")).read_text()
     install_package(tmp_path, "seatwise_leduc", source, "leduc = seatwise_leduc:Leduc")

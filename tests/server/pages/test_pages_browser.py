@@ -160,6 +160,8 @@ async def test_a_page_follows_a_match_and_then_shows_its_replay(
         await asyncio.to_thread(browser.wait_for, f"({SAID}) !== ''")
         browser.press("End")
         assert "The match is over" in await asyncio.to_thread(browser.ask, SAID)
+        stops = "document.querySelectorAll('.moves button[tabindex=\"0\"]').length"
+        assert await asyncio.to_thread(browser.ask, stops) == 1
 
 
 async def test_a_visitor_that_comes_late_steps_back_to_the_deal_and_sees_the_hands_that_are_open(

@@ -157,7 +157,7 @@ class Viewer {
   }
 
   listStep(frame, step) {
-    const button = make("button", { type: "button" }, make("span", {}, frame.says, frame.turn ? make("b", {}, ` ${frame.turn}`) : ""));
+    const button = make("button", { type: "button", tabindex: "-1" }, make("span", {}, frame.says, frame.turn ? make("b", {}, ` ${frame.turn}`) : ""));
     if (frame.is_other_than_hint) button.append(make("span", { class: "other" }, "not the hint"));
     const charged = frame.moves.map((move) => move.charged_ms).filter((ms) => ms !== null);
     if (charged.length) button.append(make("span", { class: "charge" }, this.formatTime(Math.max(...charged))));
@@ -171,6 +171,7 @@ class Viewer {
     const next = Math.max(0, Math.min(this.last, step));
     if (next === this.step) return;
     this.moves.children[this.step]?.firstChild.removeAttribute("aria-current");
+    this.moves.children[this.step]?.firstChild.setAttribute("tabindex", "-1");
     this.step = next;
     this.draw();
     if (keepsLink) this.keepLink();
@@ -243,6 +244,7 @@ class Viewer {
   markStep(frame) {
     const { moves } = this, current = moves.children[this.step];
     current.firstChild.setAttribute("aria-current", "step");
+    current.firstChild.setAttribute("tabindex", "0"); // one stop of the Tab key, not hundreds
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${this.step} of ${this.last}: ${frame.says}`);
     write(this.count, `${this.step} / ${this.last}`);
