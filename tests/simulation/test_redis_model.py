@@ -53,7 +53,7 @@ class Lots(random.Random):
                 self.script("reclaim", [fence], owner, epoch),
                 self.script("touch", [fence]),
                 self.script("match_mark", [meta], "abort", "why"),
-                self.script("match_state", [fence, meta], epoch, owner, "state", "RUNNING"),
+                self.script("match_state", [fence, meta], epoch, owner, "RUNNING"),
                 self.script("retire", [fence, journal, meta, record], epoch, owner, "r", "{}", "OVER", 10**6),
                 ["XRANGE", journal, f"{seq}-0", "+"],
                 ["XRANGE", journal, f"({seq}-0", "+", "COUNT", 2],

@@ -87,11 +87,6 @@ class OwnedMatch:
     is_listed_as_seating: bool = False
     """Whether the lists show it as SEATING already."""
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the match has no entries yet."""
-        return self.match.position.seq == 0
-
 
 @dataclass(frozen=True, slots=True)
 class MatchClaims:

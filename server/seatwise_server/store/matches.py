@@ -286,19 +286,10 @@ class Matches(StorePart):
         """Return the match's meta; None if the match was never created, or its record has expired."""
         return MatchMeta.from_hash(match, await self._call("HGETALL", keys.match_meta(match)))
 
-    async def set_state(
-        self,
-        match: str,
-        epoch: int,
-        owner: str,
-        state: MatchState,
-        more: Mapping[str, Argument] | None = None,
-    ) -> AppendResult:
-        """Write the state and `more` fields; FENCED unless `epoch` and `owner` are those of the match's owner."""
-        fields = {"state": state, **(more or {})}
-        pairs = [part for pair in fields.items() for part in pair]
+    async def set_state(self, match: str, epoch: int, owner: str, state: MatchState) -> AppendResult:
+        """Write the state; FENCED unless `epoch` and `owner` are those of the match's owner."""
         named = [keys.match_fence(match), keys.match_meta(match)]
-        write = ("match_state", named, (epoch, owner, *pairs))
+        write = ("match_state", named, (epoch, owner, state))
         return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), write))[1])
 
     async def drop_unowned(self, match: str, until_ms: int | None = None) -> bool:

@@ -70,13 +70,11 @@ async def test_only_the_owner_sets_the_state(store: Store) -> None:
     await store.matches.create_match("matches/1", {"state": "waiting"})
     assert await store.matches.set_state("matches/1", 1, "a", "running") is AppendResult.FENCED
     epoch = await store.journal.claim_match("matches/1", "a", 0)
-    assert (
-        await store.matches.set_state("matches/1", epoch, "a", "running", {"start_ms": 7}) is AppendResult.OK
-    )
+    assert await store.matches.set_state("matches/1", epoch, "a", "running") is AppendResult.OK
     assert await store.matches.set_state("matches/1", epoch, "b", "over") is AppendResult.FENCED
     meta = await store.matches.get_meta("matches/1")
     assert meta is not None
-    assert (meta.state, meta.fields["start_ms"]) == ("running", b"7")
+    assert meta.state == "running"
 
 
 async def test_a_match_begins_when_it_first_runs(store: Store) -> None:

@@ -6,10 +6,9 @@ shown. `strengths` has the intervals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seatwise_server.competition.logged_result import LoggedResult
 
@@ -42,11 +41,11 @@ class ResultOutOfOrder(ValueError):
 class OpenskillRatings:
     """The ratings after a number of results: a pure function of the ordered log, no matter in how many pieces it is read."""
 
-    def __init__(self, rated: Mapping[str, Rating] | None = None, seq: int = 0) -> None:
-        self._rated = dict(rated or {})
+    def __init__(self) -> None:
+        self._rated: dict[str, Rating] = {}
         self._players: dict[str, PlackettLuceRating] = {}
         """The objects of openskill, for the bots that were rated here."""
-        self.seq = seq
+        self.seq = 0
         """The number of the last result that was added."""
 
     def rating_of(self, bot: str) -> Rating:
@@ -84,18 +83,6 @@ class OpenskillRatings:
     def ranked_bots(self) -> list[tuple[str, Rating]]:
         """Return all versions that have played with their ratings, the best first. Equal ones come in alphabetical order."""
         return sorted(self._rated.items(), key=lambda line: (-line[1].ordinal, line[0]))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a snapshot. Going on from it gives the same ratings, to the last digit, as never having stopped."""
-        rated = {
-            bot: [rating.mu, rating.sigma, rating.matches] for bot, rating in sorted(self._rated.items())
-        }
-        return {"seq": self.seq, "rated": rated}
-
-    @classmethod
-    def from_json(cls, snapshot: Mapping[str, Any]) -> OpenskillRatings:
-        """Return the ratings of a snapshot."""
-        return cls({bot: Rating(*values) for bot, values in snapshot["rated"].items()}, snapshot["seq"])
 
 
 @cache
