@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from math import log
 from pathlib import Path
+from runpy import run_path
 from types import ModuleType
 from typing import Any
 
@@ -310,6 +311,12 @@ def test_every_test_that_the_history_of_faults_names_is_there() -> None:
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", (TESTS / "HISTORY.md").read_text())
     assert len(named) >= 10
     assert [name for file, name in named if f"def {name}(" not in (TESTS / file).read_text()] == []
+
+
+def test_every_planted_fault_still_fits_its_line() -> None:
+    faults = run_path(str(TESTS / "mutants" / "faults.py"))["FAULTS"]
+    assert len(faults) > 50
+    assert [it.name for it in faults if (ROOT / it.file).read_text().count(it.old) != 1] == []
 
 
 def test_every_make_target_that_a_contributor_is_told_is_there() -> None:

@@ -82,9 +82,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "acknowledge before the append",
         QUEUE,
-        "        self._held, self._asked_s = effects, self._clock.now\n",
+        "        self._held, self._entries, self._asked_s = effects, entries, self._clock.now\n",
         (
-            '        self.updates.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._asked_s = effects, self._clock.now\n'
+            '        self.updates.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._entries, self._asked_s = effects, entries, self._clock.now\n'
         ),
         (TABLES,),
     ),
@@ -105,15 +105,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no fence check: epoch",
         f"{SCRIPTS}/append.lua",
-        "if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end",
-        "if fence[3] then return 0 end",
+        "if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then",
+        "if fence[3] then",
         (JOURNALS,),
     ),
     Fault(
         "no fence check: a retired match",
         f"{SCRIPTS}/append.lua",
-        "or fence[2] ~= ARGV[2] or fence[3] then return 0 end",
-        "or fence[2] ~= ARGV[2] then return 0 end",
+        "or fence[2] ~= ARGV[2] or fence[3] then",
+        "or fence[2] ~= ARGV[2] then",
         (JOURNALS,),
     ),
     Fault(
@@ -233,7 +233,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an expired access token still opens",
         "server/seatwise_server/store/tokens.py",
-        "if token.expire_ms and left_ms <= 0:",
+        "if stored.expire_ms and left_ms <= 0:",
         "if False:",
         ("tests/server/store/test_access_tokens.py",),
     ),
@@ -306,22 +306,22 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a view: one card of another hand",
         f"{UGO}/view.py",
-        "        supply=table.supply,\n",
-        "        supply=table.supply + (state.hands[-1] & 1),\n",
+        "        table.supply,\n",
+        "        table.supply + (state.hands[-1] & 1),\n",
         (VIEWS,),
     ),
     Fault(
         "leak in an update: one card of another hand",
         MATCH,
-        "            view=self.view_for(seat),\n",
-        "            view=self.view_for(Seat(0)),\n",
+        "            self.view_for(seat),\n",
+        "            self.view_for(Seat(0)),\n",
         (WIRE,),
     ),
     Fault(
         "leak in an update: another seat's clock",
         MATCH,
-        "            strikes=own.strikes,\n",
-        "            strikes=position.seats[0].strikes,\n",
+        "            own.strikes,\n",
+        "            position.seats[0].strikes,\n",
         (WIRE,),
     ),
     Fault(
@@ -341,8 +341,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a receipt: rejections of others, in updates",
         MATCH,
-        "            seen_seq=position.seen_seq(seat),\n",
-        "            seen_seq=position.seq,\n",
+        "            position.seen_seq(seat),\n",
+        "            position.seq,\n",
         (REJECTED,),
     ),
     Fault(
@@ -362,14 +362,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a message's time",
         SEAT_UPDATES,
-        " and after.seen_seq(seat) > before.seen_seq(seat):\n",
+        " and after.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat)):\n",
         " and after.state.hands[-1] & 1:\n",
         (WIRE,),
     ),
     Fault(
         "leak in updates: rejections of others",
         SEAT_UPDATES,
-        " and after.seen_seq(seat) > before.seen_seq(seat):\n",
+        " and after.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat)):\n",
         ":\n",
         (REJECTED,),
     ),
@@ -608,8 +608,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "bots are charged for what gRPC held back",
         STANDSTILLS,
-        "        return [*self._stall_effects(match), *self._transport_effects(match)]\n",
-        "        return self._stall_effects(match)\n",
+        "        effects += self._transport_effects(match, now)\n",
+        "",
         (TRANSPORT,),
     ),
     Fault(
