@@ -132,3 +132,39 @@ async def test_a_match_that_a_bot_misses_is_repeated_at_the_end_of_the_round_and
 
 async def give_up_nobody(_players: object, _why: str) -> None:
     """The runner starts none of them."""
+
+
+class Slow(Dodged):
+    """Each match ends some time after it was created; the calls that ask for it are counted."""
+
+    def __init__(self, took_s: float) -> None:
+        super().__init__(absent="")
+        self.took_s, self.looks = took_s, 0
+        self.ends: dict[str, tuple[float, Match]] = {}
+
+    async def create_match(self, game: str, bots: tuple[str, ...], *more: object) -> Match:
+        over = await super().create_match(game, bots, *more)
+        self.ends[over.name] = time.monotonic() + self.took_s, over
+        return Match(name=over.name, bots=bots, state=Match.STATE_RUNNING)
+
+    async def get_match(self, name: str) -> Match:
+        self.looks += 1
+        end_s, over = self.ends[name]
+        return over if time.monotonic() >= end_s else Match(name=name, state=Match.STATE_RUNNING)
+
+
+async def test_a_match_is_not_asked_for_long_before_its_usual_end(tmp_path):
+    entrants = tuple(Entrant(f"e{n}", f"bots/e{n}/versions/1") for n in range(4))
+    league = league_of(entrants=entrants, seats=4, deals="none", rounds=4)
+    book = season_log.open_season_log(tmp_path, league, NAME)
+    server: Any = Slow(1.0)
+    players: Any = SimpleNamespace(note_completed=lambda _: None)
+    server.over.add("matches/m1".rpartition("-")[0])
+    runner = Runner(league, schedule_of(league), book, server, players, tables=1)
+    looks = []
+    runner.on_progress = lambda _: looks.append(server.looks)
+    assert await runner.run()
+    book.close()
+    first, *later = [after - before for before, after in zip([0, *looks], looks, strict=False)]
+    assert max(later) < first, "nothing is known of the first match"
+    assert runner.usual_s >= 1.0

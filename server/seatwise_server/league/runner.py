@@ -32,6 +32,10 @@ POLL_SHARE = 0.05
 
 So its end is noticed with at most that delay.
 """
+FIRST_LOOK_SHARE = 0.75
+"""The first check is after this share of the usual time of a match. Earlier ones took up to a quarter of a league's CPU."""
+USUAL_WEIGHT = 0.2
+"""The weight of the newest match in the usual time of a match."""
 LONGEST_POLL_S = 2.0
 FULL_RETRY_S = 1.0
 ABSENT_S = 20.0
@@ -67,6 +71,8 @@ class Runner:
     """Matches that ended in this run."""
     moves: int = 0
     """Moves in the records that have arrived."""
+    usual_s: float = 0.0
+    """Seconds from the creation of a match to its end, as an average that forgets old matches; 0 before the first end."""
     waits_for: set[str] = field(default_factory=set)
     """Bots of other owners that do not attend."""
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -202,10 +208,20 @@ class Runner:
             if match.state == Match.STATE_WAITING and now - acted > ABSENT_S:
                 acted = now
                 await self._look_after_absent(match, is_too_long=now - began > self.patience_s)
-            await asyncio.sleep(min(LONGEST_POLL_S, max(SHORTEST_POLL_S, POLL_SHARE * (now - began))))
+            await asyncio.sleep(self._choose_pause(now - began))
             match = await self.client.get_match(match.name)
+        if match.state == Match.STATE_FINISHED:
+            took = loop.time() - began
+            self.usual_s += USUAL_WEIGHT * (took - self.usual_s) if self.usual_s else took
         self.waits_for.difference_update(match.bots)
         return match
+
+    def _choose_pause(self, open_s: float) -> float:
+        """Return the seconds until the next check of a match that has been open for `open_s` seconds."""
+        if open_s < SHORTEST_POLL_S and self.usual_s:
+            # A bot may be absent, so that the match does not start: that must be seen in time.
+            return max(SHORTEST_POLL_S, min(ABSENT_S / 2, FIRST_LOOK_SHARE * self.usual_s))
+        return min(LONGEST_POLL_S, max(SHORTEST_POLL_S, POLL_SHARE * open_s))
 
     async def _look_after_absent(self, match: Match, *, is_too_long: bool) -> None:
         absent = [bot for bot in match.bots if not (await self.client.get_bot(bot)).attending]
