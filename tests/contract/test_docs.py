@@ -317,6 +317,10 @@ def test_every_planted_fault_still_fits_its_line() -> None:
     faults = run_path(str(TESTS / "mutants" / "faults.py"))["FAULTS"]
     assert len(faults) > 50
     assert [it.name for it in faults if (ROOT / it.file).read_text().count(it.old) != 1] == []
+    suites = {tuple(suite.split("[")[0].split("::")) for it in faults for suite in it.suites}
+    named = [(file, name) for file, *names in suites for name in names]
+    assert [name for file, name in named if f"def {name}(" not in (ROOT / file).read_text()] == []
+    assert [file for file, *_ in suites if not (ROOT / file).exists()] == []
 
 
 def test_every_make_target_that_a_contributor_is_told_is_there() -> None:

@@ -44,6 +44,15 @@ def test_a_process_may_be_killed_behind_the_record_of_a_match_of_any_kind_and_wh
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONGEST_S + 10)
+def test_an_owner_has_room_again_wherever_a_process_is_killed_that_counts_its_matches() -> None:
+    points = ("--point", "> owner_match_", "--point", "conclude_match > seat_release")
+    ended = run("--story", "owners are at their limits", *points, "--harm", "killed after", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert re.search(r"[1-9]\d* harms, 0 worlds wrong", ended.stdout), ended.stdout
+
+
+@pytest.mark.slow
 def test_all_that_is_to_be_harmed_is_met() -> None:
     ended = run("--story", "plain", "--point", "nothing has this name", "--list")
     met = {line.rpartition(" > ")[2].partition(" ")[0] for line in ended.stdout.splitlines() if " > " in line}
