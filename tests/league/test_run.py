@@ -242,7 +242,10 @@ def test_a_season_goes_on_without_a_bot_that_can_no_longer_be_imported(folder):
     assert code == 0, err
     assert "mine" in out
     (told,) = re.findall(r"^\d+ .* matches .*$", err.rpartition("a second")[2], re.MULTILINE)
-    assert re.match(r"\d+ of \d+ matches are over, in [\d.]+ s \([\d.]+ matches/s, \d+ moves/s\)$", told)
+    assert re.match(
+        r"\d+ of \d+ matches are over, \d+ of them in this run, in [\d.]+ s \([\d.]+ matches/s, \d+ moves/s\)$",
+        told,
+    )
     assert [line["player"] for line in written(folder, "given_up")] == ["bots/mine/versions/1"]
 
 
