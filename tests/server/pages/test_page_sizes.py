@@ -324,7 +324,7 @@ async def test_the_page_of_a_league_is_made_again_only_when_something_has_change
         costs.append(time.process_time() - before)
         calls.answers["ListLeagueStandings"].results += more
     assert [look == looks[0] for look in looks] == [True, False, False]
-    assert tokens == ["", "3000", "3000"]  # results do not change, so only new ones are read
+    assert tokens == ["", "2999", "2999"]  # only the last one that is known and new ones are read
     assert looks[1] is not looks[2]
     before = time.process_time()
     assert await page.make_page(a_request(), ["spring"]) is looks[2]
@@ -333,6 +333,18 @@ async def test_the_page_of_a_league_is_made_again_only_when_something_has_change
     assert packed_with_files(looks[0]) < LARGEST_PAGE
     assert b"data:image/png" in looks[0]
     assert b'id="crosstable"' not in looks[0]
+
+
+async def test_results_that_a_failover_took_back_are_read_again() -> None:
+    calls = league_calls(4, 6)
+    page = LeaguePage(calls)
+    before = await page._read_results("leagues/spring")
+    now = [*before[:4], before[5], before[4]]
+    calls.answers["ListLeagueResults"] = lambda fields: league_service_pb2.ListLeagueResultsResponse(
+        results=now[int(fields["page_token"] or 0) :]
+    )
+    assert await page._read_results("leagues/spring") == now
+    assert await page._read_results("leagues/spring") == now
 
 
 async def test_a_heat_map_shows_who_was_ahead() -> None:
