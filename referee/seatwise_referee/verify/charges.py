@@ -137,7 +137,7 @@ def _frozen_ms(frozen: Collection[Frozen], times: AnyCharge) -> int:
     )
 
 
-def check_in_time(
+def check_time_limit(
     times: AnyCharge, question: OpenQuestion, limits: TimeControl, bank_ms: int, *, is_over: bool = False
 ) -> None:
     """Check that a move came in time; or with `is_over`, that the seat's time had run out."""
@@ -207,7 +207,9 @@ def _check_timed_out(entry: Defaulted, seat: Seat, charge: Charge | None, contex
     assert charge is not None  # the shape of the entry has been checked
     times = _recorded_charge(seat, charge, entry.seq, entry.at_ms)
     check_charge(times, context.question, context.limits)
-    check_in_time(times, context.question, context.limits, context.position.seats[seat].bank_ms, is_over=True)
+    check_time_limit(
+        times, context.question, context.limits, context.position.seats[seat].bank_ms, is_over=True
+    )
 
 
 def _play_lay(state: Any, seat: Seat, written: Json, seq: int, context: EntryContext) -> Any:
@@ -293,7 +295,7 @@ def _check_call(call: RaceCall, entry: Called, race: EntryContext) -> None:
         )
     times = _recorded_charge(call.seat, call.charge, entry.seq, call.came_ms)
     check_charge(times, race.question, race.limits)
-    check_in_time(times, race.question, race.limits, NO_BANK_MS)
+    check_time_limit(times, race.question, race.limits, NO_BANK_MS)
 
 
 def _check_each_once(entry: Called) -> None:
@@ -348,7 +350,7 @@ def _check_time_is_over(entry: Agreed, race: EntryContext) -> None:
     for each in entry.asked:
         times = _recorded_charge(each.seat, each.charge, entry.seq, entry.at_ms)
         check_charge(times, race.question, race.limits)
-        check_in_time(times, race.question, race.limits, NO_BANK_MS, is_over=True)
+        check_time_limit(times, race.question, race.limits, NO_BANK_MS, is_over=True)
 
 
 def _check_silent(entry: Agreed, race: EntryContext) -> None:

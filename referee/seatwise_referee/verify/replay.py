@@ -41,8 +41,8 @@ from seatwise_referee.verify.charges import (
     after_defaulted,
     check_asked,
     check_charge,
-    check_in_time,
     check_no_race,
+    check_time_limit,
     question_of,
 )
 from seatwise_referee.verify.fault import BadRecord, quote_value
@@ -179,7 +179,7 @@ class RecordReplay:
             check_no_race(question, entry)
         state = self._play_move(self._position.state, entry.seat, entry.move, entry.seq)
         check_charge(entry, question, self._limits)
-        check_in_time(entry, question, self._limits, self._seat_of(entry).bank_ms)
+        check_time_limit(entry, question, self._limits, self._seat_of(entry).bank_ms)
         return state
 
     def _check_drawn_move(self, entry: DrawnMove, is_required: bool) -> Any:

@@ -39,12 +39,16 @@ def configure(parser: ArgumentParser) -> None:
     for name, text, act in (
         ("show", "show one bot", _show_bot),
         ("rotate", "give a bot a new token; the old one ends (scope register)", _rotate_token),
-        ("revoke", "revoke the token of a bot; its streams end within a second (scope register)", _revoke_token),
-        ("kind", "say how a bot finds its moves; lists and ladders show it", _set_kind),
-    ):  # fmt: skip
-        verb = _add_verb(verbs, name, text, act)
-        add_bot(verb)
-    verb.add_argument("kind", choices=(*BOT_KINDS, "none"), help="the kind; none to say nothing any more")
+        (
+            "revoke",
+            "revoke the token of a bot; its streams end within a second (scope register)",
+            _revoke_token,
+        ),
+    ):
+        add_bot(_add_verb(verbs, name, text, act))
+    kind = _add_verb(verbs, "kind", "say how a bot finds its moves; lists and ladders show it", _set_kind)
+    add_bot(kind)
+    kind.add_argument("kind", choices=(*BOT_KINDS, "none"), help="the kind; none to say nothing any more")
 
 
 def _add_verb(verbs: Any, name: str, text: str, act: Any) -> ArgumentParser:

@@ -70,7 +70,11 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _add_verb(
-    verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None], stub_of: Any = AdminServiceStub
+    verbs: Any,
+    name: str,
+    text: str,
+    act: Callable[[Any, Namespace], None],
+    stub_of: Callable[[grpc.Channel], object] = AdminServiceStub,
 ) -> ArgumentParser:
     return asking.add_service_verb(verbs, stub_of, name, text, act)
 

@@ -155,8 +155,22 @@ def _tls_files(options: ServeOptions) -> TlsFiles | None:
     return None
 
 
+def _refuse_roles(options: ServeOptions) -> str:
+    if _roles_of(options) == frozenset(ROLES) or options.redis_url:
+        return ""
+    return "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
+
+
+def _refuse_uvloop(options: ServeOptions) -> str:
+    if not options.uvloop or has_uvloop():
+        return ""
+    return "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
+
+
 def refuse_referees(options: ServeOptions) -> str:
-    """Return why these options do not fit several referees; empty if they do."""
+    """Return why these options do not fit several referees, if several are wanted; empty if they do."""
+    if not options.referees:
+        return ""
     if options.roles:
         return "--referees starts all roles: leave --role out, or start each process with its own command"
     if options.ws_address:
@@ -171,13 +185,8 @@ def run(args: Namespace) -> int:
     from seatwise_server.serving import explain_failure
 
     options = options_from(args)
-    why = _refuse_guests(options)
-    if not why and _roles_of(options) != frozenset(ROLES) and not options.redis_url:
-        why = "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
-    why = why or _refuse_issuer(options)
-    if not why and options.uvloop and not has_uvloop():
-        why = "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
-    if why := why or (refuse_referees(options) if options.referees else ""):
+    checks = (_refuse_guests, _refuse_roles, _refuse_issuer, _refuse_uvloop, refuse_referees)
+    if why := next(filter(None, (check(options) for check in checks)), ""):
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2
     return explain_failure(lambda: _serve(options))

@@ -89,7 +89,9 @@ class Queue:
 
 
 QUEUES = {
-    each.name: Queue(each.name, kit.name, each.seats, each.options, {}, each.free_ms, each.patience_ms)
+    each.name: Queue(
+        each.name, kit.name, each.seats, each.options, free_ms=each.free_ms, patience_ms=each.patience_ms
+    )
     for kit in KITS.values()
     for each in kit.queues
 }

@@ -157,9 +157,10 @@ class MatchTail:
             async for told in self._follow_states(meta.state):
                 yield told
             return
-        shown = ShownPosition(setup, self._delay)
         if is_hosted_game(setup.game):
-            shown = HostedPosition(setup, self._delay, self._views)
+            shown: ShownPosition = HostedPosition(setup, self._delay, self._views)
+        else:
+            shown = ShownPosition(setup, self._delay)
         state = meta.state
         while not shown.is_over and meta and "result" not in meta.fields:
             found = await self._store.journal.wait_for_entries(self._name, shown.seq, TAIL_BLOCK_MS)

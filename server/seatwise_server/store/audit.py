@@ -61,8 +61,8 @@ class AuditLog(StorePart):
     async def append_event(self, event: AuditEvent) -> None:
         """Write the event; returns when it is in the log. After a lost reply it may be there twice."""
         who, address = await self._name_caller(event.who, event.address)
-        done = {"method": event.method, "thing": event.thing, "outcome": event.outcome}
-        fields = {"who": who, "from": address, **done}
+        fields = {"who": who, "from": address, "method": event.method}
+        fields |= {"thing": event.thing, "outcome": event.outcome}
         async with self._lock:
             for _ in range(MOST_APPEND_ATTEMPTS):
                 if await self._append_next(fields):
@@ -71,9 +71,8 @@ class AuditLog(StorePart):
 
     async def _append_next(self, fields: dict[str, str]) -> bool:
         """Append to the entry that is the last one now; returns False if another process was quicker."""
-        seq, previous = 0, FIRST_LINK
-        for place, entry in await self._call("XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1):
-            seq, previous = int(place.partition(b"-")[0]), json.loads(entry[b"e"])["chain"]
+        last = await self._call("XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1)
+        seq, previous = _read_link(*last[0]) if last else (0, FIRST_LINK)
         line, _ = write_audit_line(seq + 1, previous, {"at_ms": await now_ms(self._client), **fields})
         args = (seq, MOST_ENTRIES, line)
         return bool(await self._run("audit_append", [keys.AUDIT_LOG], *args))
@@ -86,8 +85,8 @@ class AuditLog(StorePart):
         """Return caller and address as they are written: with pseudonyms, except for a bot."""
         is_bot = who.startswith(_BOTS)
         person = "" if is_bot else who
-        named = [keys.audit_pseudonym(PERSON, person), keys.audit_erased(person)]
-        named.append(keys.audit_pseudonym(ADDRESS, address))
+        of_person = [keys.audit_pseudonym(PERSON, person), keys.audit_erased(person)]
+        named = [*of_person, keys.audit_pseudonym(ADDRESS, address)]
         fresh = [
             f"{kind}-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
             for kind in (PERSON, ADDRESS)
@@ -126,3 +125,7 @@ class AuditLog(StorePart):
     async def _forget(self, *named: str) -> None:
         prefixes = (keys.audit_meaning(""), keys.audit_pseudonym(ADDRESS, ""), keys.audit_addresses(""))
         await self._run("audit_forget", [*named], *prefixes, ERASED_NOTE_MS)
+
+
+def _read_link(place: bytes, entry: dict[bytes, bytes]) -> tuple[int, str]:
+    return int(place.partition(b"-")[0]), json.loads(entry[b"e"])["chain"]
