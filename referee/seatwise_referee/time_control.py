@@ -70,7 +70,7 @@ class TimeControl:
     """A seat with this many illegal moves forfeits the match."""
 
     def __post_init__(self) -> None:
-        for name in _NUMBER_FIELDS:
+        for name in NUMBER_FIELDS:
             _check_whole_number(name, getattr(self, name), least=1 if name.startswith("max_") else 0)
         for pace, free_ms in self.free_ms.items():
             _check_whole_number(f"free_ms[{pace!r}]", free_ms, least=1)
@@ -101,7 +101,7 @@ class TimeControl:
 
     def to_json(self) -> dict[str, Json]:
         """Return the limits as records write them."""
-        return {"free_ms": dict(self.free_ms), **{name: getattr(self, name) for name in _NUMBER_FIELDS}}
+        return {"free_ms": dict(self.free_ms), **{name: getattr(self, name) for name in NUMBER_FIELDS}}
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> TimeControl:
@@ -109,10 +109,10 @@ class TimeControl:
 
         Raises `BadTimeControl`, which names the key, for an unknown key or a limit that cannot be.
         """
-        unknown = json.keys() - {"free_ms", *_NUMBER_FIELDS}
+        unknown = json.keys() - {"free_ms", *NUMBER_FIELDS}
         if unknown:
             raise BadTimeControl(
-                f"unknown key {min(unknown)!r}; there are free_ms, {', '.join(_NUMBER_FIELDS)}"
+                f"unknown key {min(unknown)!r}; there are free_ms, {', '.join(NUMBER_FIELDS)}"
             )
         free_ms = json.get("free_ms", {})
         if not isinstance(free_ms, dict):
@@ -120,7 +120,8 @@ class TimeControl:
         return cls(**{**json, "free_ms": free_ms})  # type: ignore[arg-type]  # checked in __post_init__
 
 
-_NUMBER_FIELDS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
+NUMBER_FIELDS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
+"""The limits that are one number each."""
 
 
 def _check_whole_number(name: str, number: object, least: int) -> None:

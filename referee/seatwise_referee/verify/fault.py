@@ -32,6 +32,10 @@ class BadRecord(Exception):
         super().__init__(text)
         self.fault = RecordFault(escape_text(text), seq)
 
+    def in_entry(self, seq: int) -> BadRecord:
+        """Return the fault as one of this entry, unless it names an entry already."""
+        return BadRecord(self.fault.text, seq) if self.fault.seq is None else self
+
 
 class NotInstalled(BadRecord):
     """The game of the record is not installed here, so nothing of it was checked."""

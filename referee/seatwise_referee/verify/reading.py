@@ -108,7 +108,7 @@ def read_line(line: str | bytes) -> tuple[dict[str, Any], list[bytes]]:
     data = _as_bytes(line)
     if fault := _size_fault(data):
         raise BadRecord(f"is no record: {fault}")
-    return _read_moves_apart(data) or _read_whole(data)
+    return _read_moves_apart(data) or _read_carefully(data)
 
 
 def _read_moves_apart(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
@@ -126,22 +126,12 @@ def _read_moves_apart(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
     return (record, written) if record and written else None
 
 
-def _read_whole(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    outside = _require_shallow(data)
-    return _read_canonical(data, outside) or _read_carefully(data, outside)
-
-
-def _read_canonical(data: bytes, outside: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
-    """Return what a line without a fault holds; `None` if there may be a fault.
+def _parse_canonical(data: bytes, outside: bytes) -> dict[str, Any] | None:
+    """Return the object in a line without a fault; `None` if there may be a fault.
 
     A key that is twice in an object is written once, so such a line differs from what is written here. A function
     that looks at each object for it takes twice as long as the rest of `json`.
     """
-    record = _parse_canonical(data, outside)
-    return None if record is None else (record, _write_entries(record))
-
-
-def _parse_canonical(data: bytes, outside: bytes) -> dict[str, Any] | None:
     try:
         record = _parse_line(data, outside)
         if not isinstance(record, dict) or b"\\ud" in data:
@@ -151,8 +141,11 @@ def _parse_canonical(data: bytes, outside: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _read_carefully(data: bytes, outside: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the same, and look for every fault in its order. Raises `BadRecord`."""
+def _read_carefully(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the record in any line and its entries, and look for every fault in its order. Raises `BadRecord`."""
+    outside = _without_texts(data)
+    if fault := _depth_fault(outside):
+        raise BadRecord(f"is no record: {fault}")
     try:
         record = _parse_line(data, outside, make_object=_make_object)
         written = canonical_json(record)
@@ -164,7 +157,8 @@ def _read_carefully(data: bytes, outside: bytes) -> tuple[dict[str, Any], list[b
         raise BadRecord(f"is no record: a record is a JSON object, not {quote_value(record)}")
     if written != data:
         _refuse_spelling(data, written)
-    return record, _write_entries(record)
+    entries = record.get("entries")
+    return record, list(map(canonical_json, entries)) if isinstance(entries, list) else []
 
 
 def _as_bytes(line: str | bytes) -> bytes:
@@ -180,14 +174,6 @@ def _as_bytes(line: str | bytes) -> bytes:
             f"is not canonical JSON: byte {place} is not ASCII; other letters are written \\uXXXX"
         )
     return data
-
-
-def _require_shallow(data: bytes) -> bytes:
-    """Return what is outside of the texts. Raises `BadRecord` if the line would take too deep a stack."""
-    outside = _without_texts(data)
-    if fault := _depth_fault(outside):
-        raise BadRecord(f"is no record: {fault}")
-    return outside
 
 
 def nesting_fault(data: bytes) -> str:
@@ -229,12 +215,6 @@ def _parse_line(data: bytes, outside: bytes, *, make_object: _MakeObject | None 
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")
         raise BadRecord(f"is not JSON: {what} at byte {error.pos}") from None
-
-
-def _write_entries(record: dict[str, Any]) -> list[bytes]:
-    """Return the entries as canonical JSON, so that the chain need not write them a second time."""
-    entries = record.get("entries")
-    return list(map(canonical_json, entries)) if isinstance(entries, list) else []
 
 
 def find_repeated_key(pairs: list[tuple[str, Any]]) -> str:

@@ -42,7 +42,6 @@ from seatwise_referee.verify.charges import (
     check_asked,
     check_charge,
     check_no_race,
-    check_time_limit,
     question_of,
 )
 from seatwise_referee.verify.fault import BadRecord, quote_value
@@ -54,21 +53,16 @@ def check_draw(entry: DrawnMove, setup: Setup, nonces: Iterable[bytes | None]) -
     """Check the number of choices and their weights, and that the move is the one that was drawn. Raises `BadRecord`."""
     choices = entry.choices
     if not 1 <= len(choices) <= MOST_MIXED_CHOICES:
-        raise BadRecord(
-            f"a mixed move has 1 to {MOST_MIXED_CHOICES} choices, and here are {len(choices)}", entry.seq
-        )
+        raise BadRecord(f"a mixed move has 1 to {MOST_MIXED_CHOICES} choices, and here are {len(choices)}")
     for choice in choices:
         if choice.weight > MOST_CHOICE_WEIGHT:
-            raise BadRecord(
-                f"the weight {quote_value(choice.weight)} is above {MOST_CHOICE_WEIGHT}", entry.seq
-            )
+            raise BadRecord(f"the weight {quote_value(choice.weight)} is above {MOST_CHOICE_WEIGHT}")
     if fault := fault_of_choices(entry.seq, choices):
-        raise BadRecord(fault, entry.seq)
+        raise BadRecord(fault)
     index = draw_choice(setup, nonces, entry.seat, entry.prompt, (choice.weight for choice in choices))
     if canonical_json(choices[index].move) != canonical_json(entry.move):
         raise BadRecord(
-            f"seat {entry.seat} moved {quote_value(entry.move)}, but the draw gives {quote_value(choices[index].move)}",
-            entry.seq,
+            f"seat {entry.seat} moved {quote_value(entry.move)}, but the draw gives {quote_value(choices[index].move)}"
         )
 
 
@@ -76,20 +70,17 @@ def check_finished(entry: Finished, outcome: Outcome | None, position: Position)
     """Check that the last entry has the result of the replay."""
     assert outcome is not None  # no prompt is open
     exits = [own.left for own in position.seats]
-    endings = [own.ending for own in position.seats]
     given: dict[str, tuple[Any, Any]] = {
         "outcome.rounds": (entry.outcome["rounds"], [list(points) for points in outcome.rounds]),
         "outcome.points": (entry.outcome["points"], list(outcome.points)),
         "outcome.ranks": (entry.outcome["ranks"], list(outcome.ranks)),
         "result.ranks": (entry.result["ranks"], list(result_ranks(outcome.ranks, exits))),
-        "endings": (list(entry.endings), endings),
+        "endings": (list(map(str, entry.endings)), [str(own.ending) for own in position.seats]),
     }
     for key, (found, right) in given.items():
         if found != right:
-            names = list(map(str, right)) if key == "endings" else right
-            shown = list(map(str, found)) if key == "endings" else found
             raise BadRecord(
-                f"{key} is {quote_value(shown)}; the match played again gives {quote_value(names)}", entry.seq
+                f"{key} is {quote_value(found)}; the match played again gives {quote_value(right)}"
             )
 
 
@@ -123,9 +114,15 @@ class RecordReplay:
         return self._position
 
     def apply_entry(self, entry: Entry) -> None:
-        """Check one more entry, and move the position. Raises `BadRecord`."""
+        """Check one more entry, and move the position. Raises `BadRecord`, which names the entry."""
+        try:
+            self._apply_entry(entry)
+        except BadRecord as bad:
+            raise bad.in_entry(entry.seq) from None
+
+    def _apply_entry(self, entry: Entry) -> None:
         if self._position.end is not None:
-            raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end", entry.seq)
+            raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end")
         required = None if self._is_in_play() else required_after(self._position, self._last, self._limits)
         if required is not None and self._last is not None:
             _check_required(required, entry, self._last)
@@ -161,25 +158,24 @@ class RecordReplay:
 
     def _check_sat(self, entry: Sat, _: bool) -> None:
         if self._position.state is not None:
-            raise BadRecord(f"seat {entry.seat} sat after the deal", entry.seq)
+            raise BadRecord(f"seat {entry.seat} sat after the deal")
         if self._seat_of(entry).has_sat:
-            raise BadRecord(f"seat {entry.seat} sat twice", entry.seq)
+            raise BadRecord(f"seat {entry.seat} sat twice")
 
-    def _check_dealt(self, entry: Dealt, is_required: bool) -> None:
+    def _check_dealt(self, _: Dealt, is_required: bool) -> None:
         if is_required:
             return
         if self._position.state is not None:
-            raise BadRecord("dealt twice", entry.seq)
+            raise BadRecord("dealt twice")
         waiting = [seat for seat, own in enumerate(self._position.seats) if not own.has_sat]
-        raise BadRecord(f"dealt before seat {waiting[0]} had sat or been forfeited", entry.seq)
+        raise BadRecord(f"dealt before seat {waiting[0]} had sat or been forfeited")
 
     def _check_moved(self, entry: Moved, _: bool) -> Any:
         question = self._question_for(entry, entry.seat)
         if question.prompt.race:
             check_no_race(question, entry)
-        state = self._play_move(self._position.state, entry.seat, entry.move, entry.seq)
-        check_charge(entry, question, self._limits)
-        check_time_limit(entry, question, self._limits, self._seat_of(entry).bank_ms)
+        state = self._play_move(self._position.state, entry.seat, entry.move)
+        check_charge(entry, question, self._limits, self._seat_of(entry).bank_ms)
         return state
 
     def _check_drawn_move(self, entry: DrawnMove, is_required: bool) -> Any:
@@ -194,7 +190,7 @@ class RecordReplay:
             read = self._game.move_from_json(move)
             check_choices(self._game, self._position.state, entry.seat, [read])
         except ValueError as error:
-            raise BadRecord(f"seat {entry.seat} may not {quote_value(move)}: {error}", entry.seq) from None
+            raise BadRecord(f"seat {entry.seat} may not {quote_value(move)}: {error}") from None
 
     def _check_defaulted(self, entry: Defaulted, is_required: bool) -> Any:
         return after_defaulted(entry, self._context_of(entry), is_required=is_required)
@@ -213,61 +209,53 @@ class RecordReplay:
     def _check_resigned(self, entry: Resigned, _: bool) -> None:
         own = self._seat_of(entry)
         if not own.has_sat:
-            raise BadRecord(f"seat {entry.seat} resigned before it sat", entry.seq)
+            raise BadRecord(f"seat {entry.seat} resigned before it sat")
         if own.left:
-            raise BadRecord(f"seat {entry.seat} resigned, but had left with seq {own.left.seq}", entry.seq)
+            raise BadRecord(f"seat {entry.seat} resigned, but had left with seq {own.left.seq}")
 
     def _check_forfeited(self, entry: Forfeited, is_required: bool) -> None:
         if is_required:
             return
-        own, limits = self._seat_of(entry), self._limits
+        own = self._seat_of(entry)
         if own.left:
-            raise BadRecord(
-                f"seat {entry.seat} is forfeited, but had left with seq {own.left.seq}", entry.seq
-            )
+            raise BadRecord(f"seat {entry.seat} is forfeited, but had left with seq {own.left.seq}")
         if entry.ending is Ending.NEVER_SAT:
             self._check_never_sat(entry, own)
             return
-        count, most, what = own.strikes, limits.max_strikes, "strikes"
-        if entry.ending is Ending.ILLEGAL_MOVES:
-            count, most, what = own.rejections, limits.max_rejections, "illegal moves"
-        raise BadRecord(f"seat {entry.seat} is forfeited with {count} of {most} {what}", entry.seq)
+        count, most, what = _faults_of(own, entry.ending, self._limits)
+        raise BadRecord(f"seat {entry.seat} is forfeited with {count} of {most} {what}")
 
     def _check_never_sat(self, entry: Forfeited, own: SeatState) -> None:
         if own.has_sat:
-            raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT, but it sat", entry.seq)
+            raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT, but it sat")
         ends_ms = self._position.setup_began_ms + self._limits.setup_ms
         if entry.at_ms < ends_ms:
             raise BadRecord(
-                f"seat {entry.seat} is forfeited for NEVER_SAT at {entry.at_ms}, before the set-up time ends at {ends_ms}",
-                entry.seq,
+                f"seat {entry.seat} is forfeited for NEVER_SAT at {entry.at_ms}, before the set-up time ends at {ends_ms}"
             )
         first = next(seat for seat, each in enumerate(self._position.seats) if not each.has_sat)
         if entry.seat != first:
-            raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT before seat {first}", entry.seq)
+            raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT before seat {first}")
 
     def _check_taken_over(self, entry: TakenOver, _: bool) -> None:
         if entry.epoch <= self._position.epoch:
-            raise BadRecord(
-                f"epoch {entry.epoch} follows epoch {self._position.epoch}; epochs rise", entry.seq
-            )
+            raise BadRecord(f"epoch {entry.epoch} follows epoch {self._position.epoch}; epochs rise")
 
     def _check_frozen(self, entry: Frozen, _: bool) -> None:
         if self._question is None:
-            raise BadRecord("`frozen` while nobody is asked", entry.seq)
+            raise BadRecord("`frozen` while nobody is asked")
         if entry.ms > entry.at_ms:
             raise BadRecord(
-                f"`frozen` for {entry.ms} ms at {entry.at_ms}: that began before the match was opened",
-                entry.seq,
+                f"`frozen` for {entry.ms} ms at {entry.at_ms}: that began before the match was opened"
             )
 
     def _check_finished(self, entry: Finished, is_required: bool) -> None:
         if is_required:
             check_finished(entry, self._game.outcome(self._position.state), self._position)
         elif self._question is None:
-            raise BadRecord("`finished` before the deal", entry.seq)
+            raise BadRecord("`finished` before the deal")
         else:
-            raise BadRecord(f"`finished` while prompt {self._question.prompt.number} is open", entry.seq)
+            raise BadRecord(f"`finished` while prompt {self._question.prompt.number} is open")
 
     # Common to several kinds
 
@@ -283,24 +271,21 @@ class RecordReplay:
     def _context_of(self, entry: Defaulted | Called | Agreed) -> EntryContext:
         return EntryContext(question_of(self._question, entry), self._position, self._limits, self._game)
 
-    def _play_move(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
+    def _play_move(self, state: Any, seat: Seat, move: Json) -> Any:
         try:
             return self._game.play(state, seat, self._game.move_from_json(move))
         except IllegalMove as illegal:
-            raise BadRecord(f"seat {seat} may not {quote_value(move)}: {illegal}", seq) from None
+            raise BadRecord(f"seat {seat} may not {quote_value(move)}: {illegal}") from None
         except ValueError as error:
-            raise BadRecord(f"seat {seat}: {quote_value(move)} is no move: {error}", seq) from None
+            raise BadRecord(f"seat {seat}: {quote_value(move)} is no move: {error}") from None
 
 
 def _check_required(required: RequiredEntry, entry: Entry, last: Entry) -> None:
     if not required.is_met_by(entry):
-        raise BadRecord(
-            f"{required.why}, so {required} must come at once; here is {_describe_entry(entry)}", entry.seq
-        )
+        raise BadRecord(f"{required.why}, so {required} must come at once; here is {_describe_entry(entry)}")
     if entry.at_ms != last.at_ms:
         raise BadRecord(
-            f"{required.why}, so {required} must come at once, at {last.at_ms}, not at {entry.at_ms}",
-            entry.seq,
+            f"{required.why}, so {required} must come at once, at {last.at_ms}, not at {entry.at_ms}"
         )
 
 
@@ -349,19 +334,13 @@ class RequiredEntry:
 
     def is_met_by(self, entry: Entry) -> bool:
         """Return whether this is the required entry."""
-        return type(entry) is self.kind and (_seats_of(entry), _label_of(entry)) == (self.seats, self.label)
+        return type(entry) is self.kind and _seats_and_label(entry) == (self.seats, self.label)
 
 
-def _seats_of(entry: Entry) -> tuple[Seat, ...]:
+def _seats_and_label(entry: Entry) -> tuple[tuple[Seat, ...], str]:
     if isinstance(entry, Defaulted):
-        return tuple(dict.fromkeys(move.seat for move in entry.moves))
-    return (entry.seat,) if isinstance(entry, Forfeited) else ()
-
-
-def _label_of(entry: Entry) -> str:
-    if isinstance(entry, Defaulted):
-        return entry.reason
-    return str(entry.ending) if isinstance(entry, Forfeited) else ""
+        return tuple(dict.fromkeys(move.seat for move in entry.moves)), entry.reason
+    return ((entry.seat,), entry.ending) if isinstance(entry, Forfeited) else ((), "")
 
 
 def required_after(position: Position, last: Entry | None, limits: TimeControl) -> RequiredEntry | None:
@@ -373,9 +352,9 @@ def required_after(position: Position, last: Entry | None, limits: TimeControl) 
     if isinstance(last, Moved):  # nearly always; it changes neither strikes nor rejections
         return _required_by_game(position)
     return (
-        _forfeit_for_rejections(position, limits)
+        _forfeit_for(Ending.ILLEGAL_MOVES, position, limits)
         or _default_for_late_move(last)
-        or _forfeit_for_strikes(position, limits)
+        or _forfeit_for(Ending.TIMED_OUT, position, limits)
         or _required_by_game(position)
     )
 
@@ -392,11 +371,19 @@ def _required_in_setup(position: Position, last: Entry | None) -> RequiredEntry 
     return RequiredEntry(Dealt, "all seats were taken or forfeited")
 
 
-def _forfeit_for_rejections(position: Position, limits: TimeControl) -> RequiredEntry | None:
+def _faults_of(own: SeatState, ending: Ending, limits: TimeControl) -> tuple[int, int, str]:
+    """Return how many faults with this ending the seat has made, how many are too many, and the word for them."""
+    if ending is Ending.ILLEGAL_MOVES:
+        return own.rejections, limits.max_rejections, "illegal moves"
+    return own.strikes, limits.max_strikes, "strikes"
+
+
+def _forfeit_for(ending: Ending, position: Position, limits: TimeControl) -> RequiredEntry | None:
     for seat, own in enumerate(position.seats):
-        if own.rejections >= limits.max_rejections and not own.left:
-            why = f"seat {seat} has {own.rejections} of {limits.max_rejections} illegal moves"
-            return RequiredEntry(Forfeited, why, (Seat(seat),), Ending.ILLEGAL_MOVES)
+        count, most, what = _faults_of(own, ending, limits)
+        if count >= most and not own.left:
+            why = f"seat {seat} has {count} of {most} {what}"
+            return RequiredEntry(Forfeited, why, (Seat(seat),), ending)
     return None
 
 
@@ -405,14 +392,6 @@ def _default_for_late_move(last: Entry | None) -> RequiredEntry | None:
         return RequiredEntry(
             Defaulted, f"seat {last.seat} answered too late", (last.seat,), DefaultReason.TIMED_OUT
         )
-    return None
-
-
-def _forfeit_for_strikes(position: Position, limits: TimeControl) -> RequiredEntry | None:
-    for seat, own in enumerate(position.seats):
-        if own.strikes >= limits.max_strikes and not own.left:
-            why = f"seat {seat} has {own.strikes} of {limits.max_strikes} strikes"
-            return RequiredEntry(Forfeited, why, (Seat(seat),), Ending.TIMED_OUT)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from seatwise_referee.ending import Ending
 from seatwise_referee.journal import Moved
 from seatwise_referee.setup import MEASURED, PRICED
+from seatwise_referee.time_control import NUMBER_FIELDS
 from seatwise_referee.verify.fault import BadRecord, quote_value
 
 Check: TypeAlias = Callable[[Any, str], None]
@@ -108,9 +109,8 @@ def object_of(inner: Check) -> Check:
         for key, element in value.items():
             if len(key) > LONGEST_TEXT:
                 _check_length(key, f"a key of {where}")
-            if (
-                inner is not any_value
-            ):  # a record has a thousand of these, and the text of their places takes longer
+            # A record has a thousand of the others, and the text of their places takes longer.
+            if inner is not any_value:
                 inner(element, f"{where}.{quote_value(key)[1:-1]}")
 
     return check
@@ -156,17 +156,6 @@ def _require_keys(value: Mapping[str, Any], checks: Mapping[str, Check], where: 
 
 
 _any_object = object_of(any_value)
-_LIMITS = (
-    "bank_ms",
-    "increment_ms",
-    "grace_ms",
-    "setup_ms",
-    "allowance_cap_ms",
-    "handover_ms",
-    "tie_window_ms",
-    "max_strikes",
-    "max_rejections",
-)
 _OUTCOME = object_with(
     {"points": list_of(any_number), "ranks": list_of(whole_number(1)), "rounds": list_of(list_of(any_number))}
 )
@@ -182,7 +171,7 @@ RECORD = object_with(
         "options": object_of(option_value),
         "seats": list_of(object_with({"seat": whole_number(), "bot": any_text})),
         "time_control": object_with(
-            {"free_ms": object_of(whole_number(1)), **dict.fromkeys(_LIMITS, whole_number())}
+            {"free_ms": object_of(whole_number(1)), **dict.fromkeys(NUMBER_FIELDS, whole_number())}
         ),
         "durability": one_of(*DURABILITIES),
         "commitment": hex_digest,

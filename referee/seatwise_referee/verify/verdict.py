@@ -154,7 +154,7 @@ def _read_entry(body: dict[str, Any] | Moved, seats: int, place: int) -> Entry:
             return body
         check_entry(body, seats)
     except BadRecord as bad:
-        raise BadRecord(bad.fault.text, place) from None
+        raise bad.in_entry(place) from None
     return entry_from_json(body)
 
 
