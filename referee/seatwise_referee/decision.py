@@ -71,9 +71,6 @@ class EndMatch:
 Effect: TypeAlias = Entry | ShowView | AcceptMove | RejectRequest | ShowChange | WakeAt | EndMatch
 
 
-# The decision on one command: its entries, the position after them, and the effects for the shell
-
-
 TIME_IS_OVER = "the time for this prompt had run out"
 HAS_LEFT = "this seat has left the match; the referee plays for it"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]  # the stubs lack the C encoder
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from seatwise_referee.ending import Ending, RejectReason
 from seatwise_referee.game import Json, Seat
@@ -85,6 +85,14 @@ class EntryPart:
         charge = body.pop("charge", None)
         return {**body, **(asdict(charge) if charge else {})}
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Self:
+        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
+        given = {name: body[name] for name in cls.__slots__ if name != "charge"}
+        if "charged_ms" in body:
+            given["charge"] = Charge(body["asked_ms"], body["allowance_ms"], body["charged_ms"])
+        return cls(**given)
+
 
 @dataclass(frozen=True, slots=True)
 class DefaultMove(EntryPart):
@@ -94,12 +102,6 @@ class DefaultMove(EntryPart):
     move: Json
     charge: Charge | None = None
     """The seat's charge, if its time ran out."""
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> DefaultMove:
-        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
-        charge = _charge_from_json(body) if "charged_ms" in body else None
-        return cls(body["seat"], body["move"], charge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,6 @@ class RaceCall(EntryPart):
     """The time at which the call arrived."""
     charge: Charge
 
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> RaceCall:
-        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
-        return cls(body["seat"], body["came_ms"], _charge_from_json(body))
-
 
 @dataclass(frozen=True, slots=True)
 class SeatTimeout(EntryPart):
@@ -123,15 +120,6 @@ class SeatTimeout(EntryPart):
 
     seat: Seat
     charge: Charge
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> SeatTimeout:
-        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
-        return cls(body["seat"], _charge_from_json(body))
-
-
-def _charge_from_json(body: Mapping[str, Any]) -> Charge:
-    return Charge(body["asked_ms"], body["allowance_ms"], body["charged_ms"])
 
 
 @value_type
@@ -198,11 +186,6 @@ class WeightedMove(EntryPart):
     move: Json
     weight: int
     """Its probability is its part of the sum of all weights."""
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> WeightedMove:
-        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
-        return cls(body["move"], body["weight"])
 
 
 @value_type

@@ -60,11 +60,11 @@ from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_referee.turn_prompt import TurnPrompt
 
 FEWEST_SEATS = 2
+"""A match with fewer seats taken is void."""
 LAST_MOMENT_MS = 1000
 """A set-up that waits no more for bots without a connection is looked at so long before its end."""
 ALL_SIT = "leagues/"
 """The competitions whose matches begin only when all bots sit: there a match that one of them misses is repeated."""
-"""A match with fewer seats taken is void."""
 
 
 class SeatUpdate(NamedTuple):

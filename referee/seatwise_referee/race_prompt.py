@@ -185,9 +185,6 @@ def _only_of(seats: frozenset[Seat], by_seat: Mapping[Seat, Any]) -> dict[Seat, 
     return {seat: value for seat, value in by_seat.items() if seat in seats}
 
 
-# A prompt in which all seats build at once: which calls stand, and what the journal learns of it when
-
-
 TOO_FAST = f"at most {MOST_LAYS_A_SECOND} layouts and offers a second are taken"
 HAS_CALLED = "this seat has called, and moves no more in this round"
 CALLED_LATER = "another seat called before, and the round is over"
@@ -196,7 +193,7 @@ RELEASE_NOW_MS = -1
 
 
 class RacePrompt:
-    """Decides on calls in the order of their charges; `race.Race` keeps them until then.
+    """Decides on calls in the order of their charges; `Race` keeps them until then.
 
     A call is decided when no other seat can still send one that is earlier or ties. That is so when even an
     answer that arrived now would be charged more than the call and the tie window together.

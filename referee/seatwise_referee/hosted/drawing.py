@@ -70,12 +70,8 @@ _ITEMS: Final[Mapping[str, Mapping[str, _Check]]] = {
     "board": {"board": _IS_NAME, "rows": _IS_SIZE, "columns": _IS_SIZE, "pieces": _is_list},
     "text": {"text": _is_text(LONGEST_TEXT)},
 }
-_MUST: Final = {
-    "zone": {"zone", "cards"},
-    "counter": {"counter", "value"},
-    "board": {"board", "rows", "columns", "pieces"},
-    "text": {"text"},
-}
+_MAY_BE_LEFT_OUT: Final = {"layout"}
+"""Keys of items besides the owner: all others must be there."""
 
 
 def encode_drawing(drawing: Any, seats: int) -> str:
@@ -95,7 +91,8 @@ def _check_item(where: str, item: dict[str, Any], seats: int) -> int:
     kind = next((each for each in _ITEMS if each in item), "")
     if not kind:
         raise ValueError(f"{where} has none of the keys {', '.join(_ITEMS)}")
-    _check_keys(where, item, {**_ITEMS[kind], "owner": _is_owner(seats)}, _MUST[kind])
+    must = _ITEMS[kind].keys() - _MAY_BE_LEFT_OUT
+    _check_keys(where, item, {**_ITEMS[kind], "owner": _is_owner(seats)}, must)
     for place, card in enumerate(item.get("cards", ())):
         needed = {"face"} if type(card) is dict and card.get("face") == "down" else {"text"}
         _check_keys(f"{where}, card {place}", card, _CARD, needed)
@@ -178,10 +175,8 @@ def _is_table(rows: Sequence[Any]) -> bool:
 
 
 def _is_short(value: Any) -> bool:
-    if type(value) is dict:
-        return len(value) <= 3 and all(
-            map(_is_short_value, value.values())
-        )  # a card, as in {"suit": "S", "rank": 7}
+    if type(value) is dict:  # a card, as in {"suit": "S", "rank": 7}
+        return len(value) <= 3 and all(map(_is_short_value, value.values()))
     return _is_short_value(value)
 
 
@@ -245,9 +240,5 @@ def _describe_board(item: Mapping[str, Any]) -> Iterator[str]:
     texts = {(piece["row"], piece["column"]): piece["text"] for piece in item["pieces"]}
     wide = max(map(len, texts.values()), default=1)
     for row in range(item["rows"]):
-        yield (
-            "  "
-            + " ".join(
-                texts.get((row, column), ".").ljust(wide) for column in range(item["columns"])
-            ).rstrip()
-        )
+        cells = (texts.get((row, column), ".").ljust(wide) for column in range(item["columns"]))
+        yield f"  {' '.join(cells).rstrip()}"

@@ -126,7 +126,8 @@ class HostedRules:
         self._game = game
         self._load = load
         self.package = package
-        guard_call("a fact of the game", lambda: _check_facts(game))
+        if fault := guard_call("a fact of the game", lambda: next(_find_faults(game), "")):
+            raise GameFault(fault)
         self.name: str = game.name
         self.title: str = game.title or game.name
         version = str(game.rules_version)
@@ -222,9 +223,8 @@ class HostedRules:
         """Return why a game that cannot list its moves refuses this one, in a state of its own; empty if it is legal."""
         try:
             why = self._call("check_move", own, seat, move.value)
-        except (
-            GameFault
-        ):  # a bot chooses the move, and must not void the match by one that the author has not thought of
+        except GameFault:
+            # A bot chooses the move, and must not void the match by one that the author has not thought of.
             return UNREADABLE_MOVE
         if type(why) is not str:
             raise GameFault(f"{self.name}: check_move must return a text, which is empty for a legal move")
@@ -478,57 +478,45 @@ def _told_values(values: range | tuple[str, ...]) -> str:
 # The facts of a game
 
 
-def _check_facts(game: HostedGame[Any]) -> None:
+def _find_faults(game: HostedGame[Any]) -> Iterator[str]:
     name = game.name
     if type(name) is not str or not GAME_NAME.fullmatch(name) or len(name) > LONGEST_GAME_NAME:
-        raise GameFault(
+        yield (
             f"the name {name!r}: a game's name has lower-case letters, digits and hyphens, begins with a letter, and has at "
             f"most {LONGEST_GAME_NAME} characters"
         )
     sizes = game.table_sizes
     if type(sizes) is not range or not sizes or sizes.step != 1 or sizes[0] < 2 or sizes[-1] > MOST_SEATS:
-        raise GameFault(
-            f"{name}: table_sizes is {sizes!r}; it must be a range within 2 to {MOST_SEATS} seats"
-        )
-    for key, least in (("free_ms", 1), ("most_moves", 1)):
-        if type(getattr(game, key)) is not int or getattr(game, key) < least:
-            raise GameFault(
-                f"{name}: {key} is {getattr(game, key)!r}; it must be a whole number from {least}"
-            )
+        yield f"{name}: table_sizes is {sizes!r}; it must be a range within 2 to {MOST_SEATS} seats"
+    for key in ("free_ms", "most_moves"):
+        number = getattr(game, key)
+        if type(number) is not int or number < 1:
+            yield f"{name}: {key} is {number!r}; it must be a whole number from 1"
     if type(game.title) is not str or not game.title.isprintable():
-        raise GameFault(f"{name}: title is {game.title!r}; it must be a text that can be printed")
+        yield f"{name}: title is {game.title!r}; it must be a text that can be printed"
     if not isinstance(game.options, Mapping):
-        raise GameFault(
-            f"{name}: options is a dict of HostedOption by name, not {type(game.options).__name__}"
-        )
+        yield f"{name}: options is a dict of HostedOption by name, not {type(game.options).__name__}"
     for key, option in game.options.items():
-        _check_option(f"{name}: option {key!r}", key, option)
-    rules = game.rules
+        yield from _find_option_faults(f"{name}: option {key!r}", key, option)
+    rules, levels = game.rules, game.house_bots
     if type(rules) is not str or len(rules) > LONGEST_RULES or _MARKUP.search(rules):
-        raise GameFault(
-            f"{name}: rules is Markdown without HTML, pictures and scripts, of at most {LONGEST_RULES} characters"
-        )
-    levels = game.house_bots
-    if not isinstance(levels, Mapping) or not all(
-        type(level) is str and HOUSE_LEVEL.fullmatch(level) for level in levels
-    ):
-        raise GameFault(
-            f"{name}: house_bots is a dict of functions by level, such as 'easy': lower-case letters, digits and hyphens"
-        )
+        most = f"at most {LONGEST_RULES} characters"
+        yield f"{name}: rules is Markdown without HTML, pictures and scripts, of {most}"
+    is_level = HOUSE_LEVEL.fullmatch
+    if not isinstance(levels, Mapping) or not all(type(each) is str and is_level(each) for each in levels):
+        form = "lower-case letters, digits and hyphens"
+        yield f"{name}: house_bots is a dict of functions by level, such as 'easy': {form}"
 
 
-def _check_option(where: str, key: object, option: object) -> None:
+def _find_option_faults(where: str, key: object, option: object) -> Iterator[str]:
     if type(key) is not str or not OPTION_NAME.fullmatch(key):
-        raise GameFault(f"{where}: its name has lower-case letters, digits and underscores")
+        yield f"{where}: its name has lower-case letters, digits and underscores"
     if not isinstance(option, HostedOption):
-        raise GameFault(f"{where} is no HostedOption")
-    is_texts = type(option.values) is tuple and all(type(each) is str for each in option.values)
-    if (
-        not option.values
-        or not (is_texts or type(option.values) is range)
-        or type(option.default) not in (int, str)
-        or option.default not in option.values
-    ):
-        raise GameFault(
-            f"{where}: `values` is a range or a tuple of texts, and contains the default, a whole number or a text"
-        )
+        yield f"{where} is no HostedOption"
+        return
+    values, default = option.values, option.default
+    is_texts = type(values) is tuple and all(type(each) is str for each in values)
+    is_right = values and (is_texts or type(values) is range)
+    if not is_right or type(default) not in (int, str) or default not in values:
+        told = "`values` is a range or a tuple of texts, and contains the default, a whole number or a text"
+        yield f"{where}: {told}"

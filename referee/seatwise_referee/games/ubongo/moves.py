@@ -106,9 +106,8 @@ def layout_from_json(json: Json) -> Layout:
 
 def _parse_placement(json: Json) -> Placement:
     match json:
-        case [str(text), x, y, turn] if (
-            type(x) is type(y) is type(turn) is int
-        ):  # `type`, because a bool is an int
+        # `type`, because a bool is an int.
+        case [str(text), x, y, turn] if type(x) is type(y) is type(turn) is int:
             return Placement(UbongoCard.parse(text), x, y, turn)
     raise ValueError('a placement is ["1-01", x, y, turn], three whole numbers after the card')
 

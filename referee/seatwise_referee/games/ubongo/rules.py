@@ -1,4 +1,4 @@
-"""Ubongo as the house hosts it."""
+"""The rules of Ubongo as a `RaceGame`, which explains each method."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from seatwise_referee.games.ubongo.state import (
     first_state,
     opened_hands,
     view_of,
+    write_round,
 )
 
 if TYPE_CHECKING:
@@ -110,9 +111,10 @@ class Ubongo:
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Return the hands of every round, in the order dealt, and the symbols of the sides that are up."""
         given = self.complete_options(options)
-        deck, rounds = self._find_deck(given["deck"]), int(given["rounds"])
+        deck, seats = self._find_deck(given["deck"]), self._check_seats(seats)
         return [
-            _deal_in_clear(number, self._check_seats(seats), seed, deck) for number in range(1, rounds + 1)
+            write_round(deck, number, deal_hands(deck_of_round(number), seats, seed))
+            for number in range(1, int(given["rounds"]) + 1)
         ]
 
     def prompt(self, state: UbongoState) -> Prompt | None:
@@ -124,7 +126,6 @@ class Ubongo:
         return list_moves(state, seat) if seat in state.building else iter(())
 
     def play(self, state: UbongoState, seat: Seat, move: UbongoMove) -> UbongoState:
-        """Return the state after the move. Raises `IllegalMove`."""
         if seat not in state.building:
             refuse_unasked(state, seat)
         match move:
@@ -140,16 +141,12 @@ class Ubongo:
         raise IllegalMove("a layout is asked for: the move is Lay(layout), Call() or OfferEnd(on)")
 
     def default_move(self, state: UbongoState, seat: Seat) -> UbongoMove:
-        """Return what the referee plays for a seat that gives no answer: its layout stays, and it builds no more.
-
-        Raises `IllegalMove` if the seat is not asked.
-        """
+        """See `Game`: the layout of the seat stays, and it builds no more."""
         if seat not in state.building:
             refuse_unasked(state, seat)
         return STOP
 
     def view(self, state: UbongoState, seat: Seat | None) -> UbongoView:
-        """Return all that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
 
     def opened(self, state: UbongoState) -> list[Json]:
@@ -177,21 +174,17 @@ class Ubongo:
         return moves.move_to_json(move)
 
     def move_from_json(self, json: Json) -> UbongoMove:
-        """Return the move that was written so. Raises `ValueError` for anything else."""
         return moves.move_from_json(json)
 
     # The race
 
     def is_lay(self, move: UbongoMove) -> bool:
-        """Return whether the move lays cards."""
         return isinstance(move, Lay)
 
     def is_offer(self, move: UbongoMove) -> bool:
-        """Return whether the move agrees to end the round, or withdraws that."""
         return isinstance(move, OfferEnd)
 
     def is_call(self, move: UbongoMove) -> bool:
-        """Return whether the move calls "Ubongo!"."""
         return isinstance(move, Call)
 
     def layouts(self, state: UbongoState) -> list[Json]:
@@ -199,11 +192,9 @@ class Ubongo:
         return list(map(moves.layout_to_json, state.layouts))
 
     def with_layouts(self, state: UbongoState, layouts: Sequence[Json]) -> UbongoState:
-        """Return the state with these layouts. Raises `IllegalMove` for what cannot lie, `ValueError` for no layout."""
         return round_flow.with_layouts(state, list(map(moves.layout_from_json, layouts)))
 
     def call_together(self, state: UbongoState, callers: frozenset[Seat]) -> UbongoState:
-        """Return the state after these seats called at the same time. Raises `IllegalMove` if one of them cannot."""
         return round_flow.call_together(state, callers)
 
     def end_round(self, state: UbongoState) -> UbongoState:
@@ -219,9 +210,3 @@ class Ubongo:
 @lru_cache(maxsize=128)  # all prompts of six rounds of four seats
 def _cached_prompt(number: int, seats: frozenset[Seat]) -> Prompt:
     return Prompt(number, seats, BUILD, race=True, fault=False)
-
-
-def _deal_in_clear(number: int, seats: int, seed: bytes, deck: Deck) -> Json:
-    hands = deal_hands(deck_of_round(number), seats, seed)
-    symbols = {str(card): deck.side(card, number).symbols for hand in hands for card in hand}
-    return {"round": number, "hands": [list(map(str, hand)) for hand in hands], "symbols": {**symbols}}

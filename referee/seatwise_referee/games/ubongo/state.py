@@ -18,6 +18,8 @@ from seatwise_referee.shuffle import shuffle_items
 from seatwise_referee.value_type import value_type
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from seatwise_referee.game import Json, Seat
     from seatwise_referee.games.ubongo.cards import Side
     from seatwise_referee.games.ubongo.decks import Deck
@@ -152,10 +154,11 @@ def put_away(round_: UbongoRound) -> OpenedDeck | None:
 def opened_hands(state: UbongoState) -> list[Json]:
     """Return the hands of the deck that left play last, once for each round that was played with it."""
     settings, _, _, _, _, opened = state.round
-    return [_opened_round(settings.deck, number, opened.hands) for number in opened.rounds] if opened else []
+    return [write_round(settings.deck, number, opened.hands) for number in opened.rounds] if opened else []
 
 
-def _opened_round(deck: Deck, number: int, hands: tuple[tuple[UbongoCard, ...], ...]) -> Json:
+def write_round(deck: Deck, number: int, hands: Sequence[Sequence[UbongoCard]]) -> Json:
+    """Return a round as records have it: the hands by seat, and the symbols of the sides that are up."""
     symbols: dict[str, Json] = {str(card): deck.side(card, number).symbols for hand in hands for card in hand}
     return {"round": number, "hands": [list(map(str, hand)) for hand in hands], "symbols": symbols}
 
@@ -176,54 +179,31 @@ class UbongoView:
 
     Attributes:
         seat: The viewer; `None` is a spectator.
-        round: The round being played, from 1.
+        round: The round being played, from 1; the last round if the match is over.
         rounds: Number of rounds in the match.
-        hand: Your nine sides, laid or not: `side.card` and `side.symbols`.
+        hand: Your nine sides, laid or not: `side.card` and `side.symbols`; empty for a spectator and after the match.
         layout: The cards that you have laid.
         laid: Number of cards that each seat has laid, by seat.
         building: The seats that still build in this round.
         offers: The seats among them that agree to end the round.
         out: The seats that called in this round although their cards do not fit.
-        points: The points of each finished round, by seat.
-        last_round: The final layout of each seat in the last finished round, by seat.
+        points: The points of each finished round: a tuple of rounds, each a tuple by seat.
+        last_round: The final layout of each seat in the last finished round, by seat; empty in the first round.
 
     `print(view)` shows it on one screen, with the layouts shortened.
     """
 
     seat: Seat | None
-    """The viewer; `None` is a spectator."""
-
     round: int
-    """The round being played, from 1; the last round if the match is over."""
-
     rounds: int
-    """Number of rounds in the match."""
-
     hand: tuple[Side, ...]
-    """The viewer's own nine cards, laid or not, with the symbols of the side that is up; empty for a spectator
-    and when the match is over.
-    """
-
     layout: Layout
-    """The cards that the viewer has laid."""
-
     laid: tuple[int, ...]
-    """Number of cards that each seat has laid, by seat."""
-
     building: tuple[Seat, ...]
-    """The seats that still build in this round."""
-
     offers: tuple[Seat, ...]
-    """The seats among them that agree to end the round."""
-
     out: tuple[Seat, ...]
-    """The seats that called in this round although their cards do not fit."""
-
     points: tuple[tuple[int, ...], ...]
-    """The points of each finished round: a tuple of rounds, each a tuple by seat."""
-
     last_round: tuple[BuiltLayout, ...]
-    """The final layout of each seat in the last finished round, by seat; empty in the first round."""
 
     def __repr__(self) -> str:
         """Return the view on one screen. It shortens the layouts of the last round to their numbers of cards."""

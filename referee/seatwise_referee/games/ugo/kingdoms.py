@@ -107,12 +107,9 @@ def default_order(won: Iterable[UgoCard]) -> tuple[UgoCard, ...]:
         (K0, K6, R4, B4)
     """
     rising = sorted(won)
-    top = {
-        card // VALUES_PER_COLOUR: card % VALUES_PER_COLOUR for card in rising
-    }  # the highest of each colour, because it comes last
-    return tuple(
-        sorted(rising, key=lambda card: -top[card // VALUES_PER_COLOUR])
-    )  # the sort is stable, so colours stay together
+    # The highest card of each colour stays, because it comes last. The sort is stable, so colours stay together.
+    top = {card // VALUES_PER_COLOUR: card % VALUES_PER_COLOUR for card in rising}
+    return tuple(sorted(rising, key=lambda card: -top[card // VALUES_PER_COLOUR]))
 
 
 @cache

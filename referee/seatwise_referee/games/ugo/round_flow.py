@@ -85,9 +85,6 @@ def _list_cards(cards: Iterable[UgoCard]) -> str:
     return ", ".join(map(str, cards))
 
 
-# How a match moves on: from card to trick, from trick to round, from round to the end
-
-
 T = TypeVar("T")
 
 _new_tuple: Final = tuple.__new__

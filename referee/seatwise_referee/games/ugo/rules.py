@@ -1,4 +1,4 @@
-"""The rules of UGO! as a `Game`."""
+"""The rules of UGO! as a `Game`, which explains each method."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ class Ugo:
         return iter(plays_of(legal_mask(state.hands[seat], state.trick)))
 
     def play(self, state: UgoState, seat: Seat, move: UgoMove) -> UgoState:
-        """Return the state after the move. Raises `IllegalMove`."""
         if seat != state.asked:
             refuse_unasked(state, seat)
         if state.table.won:
@@ -93,7 +92,7 @@ class Ugo:
         return after_card(state, seat, card_to_play(state, seat, move))
 
     def default_move(self, state: UgoState, seat: Seat) -> UgoMove:
-        """Return what the referee plays for a seat that gives no answer. Raises `IllegalMove` if it is not asked.
+        """See `Game`.
 
         Asked for a card: the legal card with the lowest value. Asked for an order: the cards of each colour in
         rising order, so that the highest ends on top, and the colour with the highest top first. The order
@@ -103,13 +102,11 @@ class Ugo:
             refuse_unasked(state, seat)
         if state.table.won:
             return Arrange(default_order(state.table.won))
-        legal = cards_of(
-            legal_mask(state.hands[seat], state.trick)
-        )  # in rising order, so that `min` takes the first colour
+        # In rising order, so that `min` takes the first colour.
+        legal = cards_of(legal_mask(state.hands[seat], state.trick))
         return PLAYS[min(legal, key=lambda card: card % VALUES_PER_COLOUR)]
 
     def view(self, state: UgoState, seat: Seat | None) -> UgoView:
-        """Return all that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
 
     def opened(self, state: UgoState) -> list[Json]:
@@ -129,7 +126,6 @@ class Ugo:
         return moves.move_to_json(move)
 
     def move_from_json(self, json: Json) -> UgoMove:
-        """Return the move that was written so. Raises `ValueError` for anything else."""
         return moves.move_from_json(json)
 
     def _check_seats(self, seats: int) -> int:

@@ -18,72 +18,41 @@ class UgoView:
 
     Attributes:
         seat: The viewer; `None` is a spectator.
-        round: The round being played, from 1.
+        round: The round being played, from 1; the last round if the match is over.
         rounds: Number of rounds in the match.
         starter: The seat that led the first trick of this round.
-        hand: Your cards, in the order of their numbers.
+        hand: Your cards, in the order of their numbers; empty for a spectator.
         hand_sizes: Number of cards that each seat holds, by seat.
         leader: The seat that led, or leads, the trick on the table.
-        trick: The cards on the table in the order played, the leader's first.
+        trick: The cards on the table in the order played, the leader's first; empty between tricks.
         legal_cards: The cards that you may play now; empty if you are not asked for a card.
-        won_cards: The cards that the winner of the last trick must still lay.
+        won_cards: The cards that the winner of the last trick must still lay; empty at all other times.
         arranger: The seat that must lay them; `None` at all other times.
         kingdoms: By seat: `sections` (five stacks, from bottom to top), `tops` and `farmers`.
         supply: Number of farmers left for all.
-        points: The points of each finished round, by seat.
+        points: The points of each finished round: a tuple of rounds, each a tuple by seat.
         tricks: The finished tricks of this round, oldest first: `leader`, `cards`, `winner`, `laid`.
-        last_round: The tricks of the round before.
+        last_round: The tricks of the round before, oldest first.
 
     `print(view)` shows it on one screen, with the stacks and the history shortened.
     """
 
     seat: Seat | None
-    """The viewer; `None` is a spectator."""
-
     round: int
-    """The round being played, from 1; the last round if the match is over."""
-
     rounds: int
-    """Number of rounds in the match."""
-
     starter: Seat
-    """The seat that led the first trick of this round."""
-
     hand: tuple[UgoCard, ...]
-    """The viewer's own cards, in the order of their numbers; empty for a spectator."""
-
     hand_sizes: tuple[int, ...]
-    """Number of cards that each seat holds, by seat."""
-
     leader: Seat
-    """The seat that led, or leads, the trick on the table."""
-
     trick: tuple[UgoCard, ...]
-    """The cards on the table in the order played, the leader's first; empty between tricks."""
-
     legal_cards: tuple[UgoCard, ...]
-    """The cards that the viewer may play now; empty if it is not asked for a card."""
-
     won_cards: tuple[UgoCard, ...]
-    """The cards that the winner of the last trick must still lay; empty at all other times."""
-
     arranger: Seat | None
-    """The seat that must lay `won_cards`; `None` at all other times."""
-
     kingdoms: tuple[Kingdom, ...]
-    """The kingdom of each seat, by seat."""
-
     supply: int
-    """Number of farmers left in the common supply."""
-
     points: tuple[tuple[int, ...], ...]
-    """The points of each finished round: a tuple of rounds, each a tuple by seat."""
-
     tricks: tuple[Trick, ...]
-    """The finished tricks of this round, oldest first."""
-
     last_round: tuple[Trick, ...]
-    """The tricks of the round before, oldest first."""
 
     def __repr__(self) -> str:
         """Return the view on one screen. It shortens stacks to their tops, and the history to the last trick."""
