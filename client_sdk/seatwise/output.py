@@ -20,8 +20,6 @@ PROGRESS_EVERY_S = 5.0
 BAR_EVERY_S = 0.5
 """On a terminal, the time between two states of a bar, in seconds."""
 
-_HARMLESS = "\n\t"
-
 
 def import_rich() -> Any:
     """Return the parts of rich that commands use; `None` if it is not installed."""
@@ -93,7 +91,8 @@ class AnswerOutput:
     """The standard output of a command that runs the code of others. Only the command's own answers go there.
 
     From its making on, whatever bots and their processes print goes to standard error. A fault of standard error is
-    kept in `fault` and never reaches a bot, because it would cost the bot a move.
+    kept in `fault` and never reaches a bot, because it would cost the bot a move. After its `with` statement, callers in
+    this process print as before. Standard output stays apart: bots may print until the process ends.
     """
 
     def __init__(self, on_fault: Callable[[], None] | None = None) -> None:
@@ -114,8 +113,10 @@ class AnswerOutput:
         sys.stdout = cast("TextIO", _FaultlessOutput(prints, self))
         sys.stderr = cast("TextIO", _FaultlessOutput(sys.stderr, self))
 
-    def restore(self) -> None:
-        """Let callers in this process print as before. Standard output stays apart: bots may print until the process ends."""
+    def __enter__(self) -> AnswerOutput:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         sys.stdout, sys.stderr = self._before
 
     def note_fault(self, error: OSError) -> None:
@@ -152,14 +153,13 @@ def _is_descriptor_1(stream: TextIO) -> bool:
 
 
 class _FaultlessOutput:
-    """A stream that keeps its faults from who writes to it."""
+    """A stream that keeps its faults from who writes to it: it drops what cannot be written."""
 
     def __init__(self, stream: Any, answers: AnswerOutput) -> None:
         self._stream = stream
         self._answers = answers
 
     def write(self, text: Any) -> int:
-        """Write, or drop the text if it cannot be written."""
         try:
             self._stream.write(text)
         except OSError as error:
@@ -167,12 +167,10 @@ class _FaultlessOutput:
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write several texts."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Flush, or drop what cannot be written."""
         try:
             self._stream.flush()
         except OSError as error:
@@ -181,16 +179,6 @@ class _FaultlessOutput:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._stream, name)
         return _FaultlessOutput(found, self._answers) if name in ("buffer", "raw") else found
-
-
-@contextmanager
-def answering(on_fault: Callable[[], None] | None = None) -> Iterator[AnswerOutput]:
-    """Keep standard output for the answers of the command, as long as the context lasts."""
-    answers = AnswerOutput(on_fault)
-    try:
-        yield answers
-    finally:
-        answers.restore()
 
 
 def open_standard_streams() -> None:
@@ -226,9 +214,8 @@ class CleanOutput:
         """The stream below, for a program that writes colours itself and cleans its own texts."""
 
     def write(self, text: str) -> int:
-        """Write the text."""
         if not text.isprintable():
-            text = "".join(letter if letter.isprintable() or letter in _HARMLESS else "?" for letter in text)
+            text = "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
         return self.stream.write(text)
 
     def __getattr__(self, name: str) -> Any:
@@ -335,7 +322,6 @@ class _NamedFile(io.FileIO):
         self._told_name = name
 
     def write(self, data: Any) -> int:
-        """Write what there is room for."""
         try:
             return super().write(data)
         except OSError as error:

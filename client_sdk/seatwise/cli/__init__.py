@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from seatwise.defaults import FAILED, INTERRUPTED, USAGE
-from seatwise.output import open_standard_streams, silence_output
+from seatwise.errors import SeatwiseError, UnavailableError, UsageError
+from seatwise.output import cleaning_output, open_standard_streams, silence_output
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from seatwise.cli.arguments import Command
-    from seatwise.errors import SeatwiseError
 
 SDK_COMMANDS = (
     "new", "play", "compare", "doctor", "bot", "mcp", "verify", "replay", "games", "check-game",
@@ -75,7 +75,9 @@ def _dispatch_command(arguments: list[str]) -> int:
         print(_help_text())
         return 0
     if first in ("-V", "--version", "version"):
-        print(f"seatwise {_installed_version()}")
+        from importlib.metadata import version
+
+        print(f"seatwise {version('seatwise')}")
         return 0
     if not first:
         print(_help_text(), file=sys.stderr)
@@ -101,11 +103,10 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     from argparse import HelpFormatter, RawDescriptionHelpFormatter
 
     from seatwise.cli.arguments import CommandParser, refuse_overwriting
-    from seatwise.errors import SeatwiseError
 
     form = RawDescriptionHelpFormatter if command.epilog else HelpFormatter
-    name, description = f"seatwise {command.name}", _as_sentence(command.help)
-    parser = CommandParser(name, description=description, epilog=command.epilog or None, formatter_class=form)
+    name, sentence = f"seatwise {command.name}", f"{command.help[:1].upper()}{command.help[1:]}."
+    parser = CommandParser(name, description=sentence, epilog=command.epilog or None, formatter_class=form)
     command.configure(parser)
     try:
         args = parser.parse_args(arguments)
@@ -114,8 +115,6 @@ def _call_command(command: Command, arguments: list[str]) -> int:
     except SystemExit as end:  # argparse has said what was wrong
         return end.code if isinstance(end.code, int) else USAGE
     except SeatwiseError as error:
-        from seatwise.errors import UsageError
-
         code = USAGE if isinstance(error, UsageError) else FAILED
         return _print_error(f"seatwise {command.name}: {_describe_error(error, args)}", code)
 
@@ -124,10 +123,6 @@ def _run_command(command: Command, args: Namespace) -> int:
     """Run the command. An answer of a server that cannot be shown ends it with a message, not with a traceback."""
     if not command.shows_answers:
         return command.run(args)
-
-    from seatwise.errors import SeatwiseError
-    from seatwise.output import cleaning_output
-
     try:
         with cleaning_output():
             return command.run(args)
@@ -140,8 +135,6 @@ def _run_command(command: Command, args: Namespace) -> int:
 
 def _describe_error(error: SeatwiseError, args: Namespace) -> str:
     """Return the message of an error. If no server answered, it names the address, and says what to do."""
-    from seatwise.errors import UnavailableError
-
     option = next((each for each in ("address", "server") if getattr(args, each, "")), "")
     address = getattr(args, option, "")
     if not address or error.reason or not isinstance(error, UnavailableError):
@@ -175,17 +168,11 @@ def _entry_points() -> Sequence[EntryPoint]:
 
 def _help_text() -> str:
     width = max(map(len, COMMAND_HELP))
-    lines = [f"  {name:<{width}}  {text}" for name, text in COMMAND_HELP.items()]
-    return "\n".join(
-        [
-            "usage: seatwise COMMAND ...",
-            "",
-            "A referee for bots that compete in games with hidden cards.",
-            "",
-            *lines,
-            "",
-            "`seatwise COMMAND --help` lists its options. Exit codes: 0 success, 1 failure, 2 wrong usage.",
-        ]
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMAND_HELP.items())
+    return (
+        "usage: seatwise COMMAND ...\n\nA referee for bots that compete in games with hidden cards.\n\n"
+        f"{commands}\n\n"
+        "`seatwise COMMAND --help` lists its options. Exit codes: 0 success, 1 failure, 2 wrong usage."
     )
 
 
@@ -198,22 +185,10 @@ def _unknown_command(name: str) -> str:
     return f"seatwise: there is no command {name}; {hint}"
 
 
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _installed_version() -> str:
-    from importlib.metadata import version
-
-    return version("seatwise")
-
-
 def _print_error(text: str, code: int) -> int:
     """Print a message. Control characters are escaped, because a file or a server may have put them into it."""
-    letters = (
-        letter if letter.isprintable() or letter == "\n" else f"\\x{ord(letter):02x}" for letter in text
-    )
-    print("".join(letters), file=sys.stderr)
+    shown = (each if each.isprintable() or each == "\n" else f"\\x{ord(each):02x}" for each in text)
+    print("".join(shown), file=sys.stderr)
     return code
 
 
@@ -227,6 +202,3 @@ def _flush_output(code: int) -> int:
             _print_error(f"seatwise: standard output: {error.strerror}", FAILED)
         return FAILED
     return code
-
-
-__all__ = ["main"]

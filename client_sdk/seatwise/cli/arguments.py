@@ -11,10 +11,13 @@ from argparse import PARSER, REMAINDER, ArgumentParser, ArgumentTypeError, Names
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from seatwise.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,8 +138,6 @@ def output_folder_parser(*names: str) -> Callable[[str], OutputFile]:
 
 def refuse_overwriting(args: Namespace) -> None:
     """Raise `UsageError` if the command would write to a file that it reads, by whatever name. No file is opened."""
-    from seatwise.errors import UsageError
-
     given = [
         (name, each)
         for name, value in vars(args).items()
@@ -185,11 +186,14 @@ def _state_of_file(path: str | int) -> os.stat_result | None:
     return state if S_ISREG(state.st_mode) else None
 
 
-def parse_count(text: str) -> int:
-    """Return a number of things: a whole number of at least 1."""
-    if not _is_whole(text) or not 1 <= int(text) <= 10**9:
-        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+def parse_count(text: str, least: int = 1) -> int:
+    """Return a number of things: a whole number of at least `least`."""
+    if not _is_whole(text) or not least <= int(text) <= 10**9:
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return int(text)
+
+
+parse_count_or_zero = partial(parse_count, least=0)
 
 
 def parse_units(text: str) -> range:
@@ -233,7 +237,6 @@ def add_unit_arguments(parser: ArgumentParser, units: str, jobs: int = 0) -> Non
 
 def read_unit_options(arguments: Namespace) -> UnitOptions:
     """Return the options of units. Raises `UsageError` for some that do not go together."""
-    from seatwise.errors import UsageError
     from seatwise.units import UnitOptions
 
     if arguments.units and not arguments.out:
@@ -244,13 +247,6 @@ def read_unit_options(arguments: Namespace) -> UnitOptions:
     if jobs is None:
         jobs = 0 if arguments.on else arguments.usual_jobs
     return UnitOptions(arguments.on, jobs, arguments.units, arguments.out or "", tuple(arguments.merge or ()))
-
-
-def parse_count_or_zero(text: str) -> int:
-    """Return a number of things, or 0 for none."""
-    if not _is_whole(text) or int(text) > 10**9:
-        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return int(text)
 
 
 def parse_span(text: str) -> float:
@@ -391,8 +387,6 @@ def security_of(args: Namespace) -> SecurityOptions:
 
 def add_deck_argument(parser: ArgumentParser) -> None:
     """Add the argument `deck`, a list."""
-    from seatwise.cli.arguments import InputFile
-
     parser.add_argument(
         "--deck", action="append", default=[], type=InputFile, metavar="FILE",
         help="file with your own deck, for a game with decks; may be repeated. A match uses the deck that its option `deck` names",

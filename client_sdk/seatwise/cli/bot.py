@@ -8,15 +8,15 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from seatwise.cli.arguments import Command, add_security_arguments, parse_bot, parse_output, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.output import AnswerOutput, answering
+from seatwise.errors import UsageError
+from seatwise.output import AnswerOutput
 
 if TYPE_CHECKING:
     from seatwise.bot import BotFactory
@@ -70,38 +70,30 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Play until told to stop. When its output cannot be written any more, the bot finishes its matches and leaves."""
-    with answering(on_fault=lambda: os.kill(os.getpid(), signal.SIGINT)) as answers:
+    with AnswerOutput(on_fault=lambda: os.kill(os.getpid(), signal.SIGINT)) as answers:
         return _play_until_stopped(args, answers)
 
 
 def _play_until_stopped(args: Namespace, answers: AnswerOutput) -> int:
     import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
     from seatwise.kits import DEFAULT_GAME
+    from seatwise.link.question_loop import write_times_to
     from seatwise.samples import load_bot
 
     args.game = args.game or DEFAULT_GAME
     log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
     factory = load_bot(args.bot, args.game)
-    with _logging_times(args.times):
+    with ExitStack() as stack:
+        if args.times is not None:
+            try:
+                stack.enter_context(write_times_to(Path(args.times)))
+            except OSError as error:
+                raise UsageError(f"--times {args.times}: {error.strerror}") from None
         summary = _play_bot(args, factory, answers)
     answers.raise_fault()
     if args.json:
         answers.print_line(json.dumps({"summary": summary.to_json()}))
     return 1 if summary.left else 0
-
-
-@contextmanager
-def _logging_times(file: str | None) -> Iterator[None]:
-    from seatwise.errors import UsageError
-    from seatwise.link.question_loop import write_times_to
-
-    with ExitStack() as stack:
-        if file is not None:
-            try:
-                stack.enter_context(write_times_to(Path(file)))
-            except OSError as error:
-                raise UsageError(f"--times {file}: {error.strerror}") from None
-        yield
 
 
 def _play_bot(args: Namespace, factory: BotFactory, answers: AnswerOutput) -> Summary:

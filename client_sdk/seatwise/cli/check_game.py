@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -46,26 +47,19 @@ def run(arguments: Namespace) -> int:
         report = check_game(find_kit(arguments.game), matches=arguments.matches, seed=arguments.seed)
     if not arguments.once and not report.faults:
         report = _compare_processes(report, arguments)
-    if arguments.json:
-        from json import dumps
-
-        print(dumps(asdict(report), indent=2))
-    else:
-        print(report)
+    print(json.dumps(asdict(report), indent=2) if arguments.json else report)
     return 1 if report.faults else 0
 
 
 def _compare_processes(report: GameReport, arguments: Namespace) -> GameReport:
     """Repeat the check in a process with another order of sets. Return the report with what it has found."""
-    from json import loads
-
     asked = ["check-game", arguments.game, "--matches", str(arguments.matches), "--seed", str(arguments.seed)]
     seed = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
     other = subprocess.run(
         [sys.executable, "-m", "seatwise", *asked, "--once", "--json"],
         env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, timeout=OTHER_PROCESS_S, check=False,
     )  # fmt: skip
-    if other.returncode == 0 and loads(other.stdout)["digest"] == report.digest:
+    if other.returncode == 0 and json.loads(other.stdout)["digest"] == report.digest:
         return report
     why = "the same seed gives other matches in another process: something depends on the order of a set, or on the machine"
     return replace(report, faults=(*report.faults, why))

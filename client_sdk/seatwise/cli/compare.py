@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sys
@@ -20,7 +21,7 @@ from seatwise.cli.arguments import (
 )
 from seatwise.defaults import FAILED
 from seatwise.errors import UsageError
-from seatwise.output import AnswerOutput, answering, show_progress
+from seatwise.output import AnswerOutput, show_progress
 
 if TYPE_CHECKING:
     from seatwise.local.comparison import Comparison, RunningComparison
@@ -76,7 +77,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Compare, and print the verdict."""
-    with answering() as answers:
+    with AnswerOutput() as answers:
         return _compare(arguments, answers)
 
 
@@ -104,9 +105,7 @@ def _compare(arguments: Namespace, answers: AnswerOutput) -> int:
 
         found = compare_versions(plan, rule, workers, on_block, _print_failure, file, units)
     if arguments.json:
-        from json import dumps
-
-        answers.print_line(dumps(found.to_json() | {"seed": plan.seed}, indent=2))
+        answers.print_line(json.dumps(found.to_json() | {"seed": plan.seed}, indent=2))
     else:
         answers.print_line(describe_comparison(found, plan))
         if units:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import REMAINDER, ArgumentParser, Namespace
 from typing import TYPE_CHECKING
@@ -72,9 +73,7 @@ def run(arguments: Namespace) -> int:
 
         write_junit(report, arguments.junit)
     if arguments.json:
-        from json import dumps
-
-        print(dumps(report.to_json(), indent=2))
+        print(json.dumps(report.to_json(), indent=2))
     else:
         print_report(report)
     return 1 if report.has_failed else 0

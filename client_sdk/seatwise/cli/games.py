@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
 
 from seatwise.cli.arguments import Command
@@ -27,10 +28,8 @@ def run(arguments: Namespace) -> int:
         for kit in KITS.values()
     ]
     if arguments.json:
-        from json import dumps
-
         refused = [each._asdict() for each in REFUSED_GAMES]
-        print(dumps({"games": games, "refused": refused}, indent=2))
+        print(json.dumps({"games": games, "refused": refused}, indent=2))
         return 0
     print("\n".join(_list_lines()))
     for each in REFUSED_GAMES:

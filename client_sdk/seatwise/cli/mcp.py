@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import Command, add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
+from seatwise.errors import UsageError
+from seatwise.output import read_text_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +65,6 @@ def run(args: Namespace) -> int:
     import asyncio
 
     import seatwise.link  # noqa: F401  # before anything that imports grpc: it keeps its log lines out
-    from seatwise.errors import UsageError
     from seatwise.kits import DEFAULT_GAME, find_server_kit
 
     try:
@@ -87,7 +88,6 @@ def _own_token(args: Namespace) -> str:
 
 def _check_http(args: Namespace) -> str:
     """Return the bearer. Raises `UsageError` if the address would let other machines connect unasked."""
-    from seatwise.errors import UsageError
     from seatwise.mcp.mcp_server import is_loopback
 
     if not is_loopback(args.host) and not args.allow_others:
@@ -104,8 +104,6 @@ def _check_http(args: Namespace) -> str:
 
 def _read_bearer(path: Path) -> str:
     """Return the bearer in that file, which is made if it is not there. Only its owner may read it."""
-    from seatwise.errors import UsageError
-    from seatwise.output import read_text_file
 
     def open_private(name: str, flags: int) -> int:
         return os.open(name, flags, 0o600)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Final
+from typing import Final, NamedTuple
 
 from seatwise.cli.arguments import Command
 from seatwise.errors import UsageError
@@ -20,8 +19,7 @@ _PACKAGE: Final = Path(__file__).parents[1]
 _TEMPLATES: Final = _PACKAGE / "templates"
 
 
-@dataclass(frozen=True, slots=True)
-class StarterCommands:
+class StarterCommands(NamedTuple):
     """The commands of a starter in another language."""
 
     build: str
@@ -40,27 +38,21 @@ LANGUAGES: Final = ("python", *STARTERS)
 
 
 def write_bot(folder: Path, game: str, language: str) -> list[Path]:
-    """Write a new bot.
+    """Write a new bot in one of `LANGUAGES`, and return its files, in the order of their names.
 
-    Args:
-        folder: The folder to make. Its name becomes that of the class.
-        game: The game, "ugo" or "ubongo".
-        language: One of `LANGUAGES`.
-
-    Returns:
-        The files, in the order of their names.
-
-    Raises:
-        UsageError: The folder is there and not empty, its name gives no class name, or there is no template.
+    Raises `UsageError` if the folder is there and not empty, its name gives no name of a class, or there is no template for the game.
     """
     class_name = _name_class(folder.name)
     find_kit(game)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already: choose another name, or remove it")
-    write = _find_writer(game, language, class_name)
+    _check_template(game, language)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(folder)
+        if language == "python":
+            _write_python(folder, game, class_name)
+        else:
+            _copy_starter(folder, language)
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
     return sorted(path for path in folder.rglob("*") if path.is_file())
@@ -74,18 +66,13 @@ def _name_class(name: str) -> str:
     return found
 
 
-def _find_writer(game: str, language: str, class_name: str) -> Callable[[Path], None]:
-    if language == "python":
-        if not (_TEMPLATES / game).is_dir():
-            raise UsageError(f"there is no template for {game}; copy the bot of its package")
-        return lambda folder: _write_python(folder, game, class_name)
-    if language not in STARTERS:
-        raise UsageError(f"{language}: there are templates in {', '.join(LANGUAGES)}")
-    if game != DEFAULT_GAME:
+def _check_template(game: str, language: str) -> None:
+    if language == "python" and not (_TEMPLATES / game).is_dir():
+        raise UsageError(f"there is no template for {game}; copy the bot of its package")
+    if language != "python" and game != DEFAULT_GAME:
         raise UsageError(
             f"the starter in {language} plays {DEFAULT_GAME}; for {game} use --language python, or read docs/protocol.md"
         )
-    return lambda folder: _copy_starter(folder, language)
 
 
 def _write_python(folder: Path, game: str, class_name: str) -> None:
@@ -123,8 +110,7 @@ def _copy_starter(folder: Path, language: str) -> None:
         target.write_text(text.replace("../../../proto", "proto"), encoding="utf-8")
     if needs_protos:
         shutil.copytree(protos / "seatwise", folder / "proto" / "seatwise")
-    commands = STARTERS[language]
-    _write_makefile(folder, "Makefile.starter", build=commands.build, test=commands.test, run=commands.run)
+    _write_makefile(folder, "Makefile.starter", **STARTERS[language]._asdict())
 
 
 def _find_sources() -> tuple[Path, Path]:
@@ -140,8 +126,6 @@ def _find_sources() -> tuple[Path, Path]:
 
 
 def configure(parser: ArgumentParser) -> None:
-    from seatwise.kits import DEFAULT_GAME
-
     parser.add_argument("name", metavar="NAME", help="name of the bot, and of the folder to make: my-bot")
     parser.add_argument("--game", default=DEFAULT_GAME, help="game to play (default: %(default)s)")
     parser.add_argument(
@@ -153,14 +137,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the bot, and say what to do with it."""
-    from json import dumps
-
-    from seatwise.cli.new import write_bot
-
     folder = Path(arguments.name)
     files = write_bot(folder, arguments.game, arguments.language)
     if arguments.json:
-        print(dumps({"folder": str(folder), "files": list(map(str, files))}, indent=2))
+        print(json.dumps({"folder": str(folder), "files": list(map(str, files))}, indent=2))
         return 0
     print("\n".join(f"wrote {file}" for file in files if "proto" not in file.parts))
     print(f"Next: cd {folder}, and `make test`. `make help` lists the rest")

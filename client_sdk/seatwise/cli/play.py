@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ from seatwise.cli.arguments import (
 )
 from seatwise.defaults import ADDRESS, INTERRUPTED, TOKEN_VARIABLE
 from seatwise.errors import UsageError
-from seatwise.output import AnswerOutput, answering, import_rich, show_progress
+from seatwise.output import AnswerOutput, import_rich, show_progress
 
 if TYPE_CHECKING:
     from seatwise.local.recorded_deal import RecordedDeal
@@ -106,8 +108,6 @@ def _find_record(arguments: Namespace) -> str | bytes:
         token = token_at(arguments.address, arguments.token)
         with Client(arguments.address, token=token, **security_of(arguments)) as client:
             return client.get_record(arguments.record)
-    from pathlib import Path
-
     from seatwise.replay.record_files import find_record
 
     file, colon, match = arguments.record.rpartition(":")
@@ -118,7 +118,7 @@ def _find_record(arguments: Namespace) -> str | bytes:
 
 def run(arguments: Namespace) -> int:
     """Play, and print the table. Returns 1 if no match counts."""
-    with answering() as answers:
+    with AnswerOutput() as answers:
         return _play_series(arguments, answers)
 
 
@@ -157,7 +157,7 @@ def _play_series(arguments: Namespace, answers: AnswerOutput) -> int:
     if is_interrupted:
         print(f"interrupted after {len(played)} of {total} matches", file=sys.stderr, flush=True)
     if arguments.json:
-        _print_json(results, answers)
+        answers.print_line(json.dumps(results.to_json(), indent=2))
     else:
         _print_table(results, arguments, answers)
     if is_interrupted:
@@ -189,12 +189,6 @@ def _print_table(results: Results, arguments: Namespace, answers: AnswerOutput) 
         check = "".join(f" --deck {quote(deck)}" for deck in arguments.deck)
         check = f"{program_name()} verify {quote(arguments.records)}{check}"
         answers.print_line(f"{kept} records in {arguments.records}; check them: {check}")
-
-
-def _print_json(results: Results, answers: AnswerOutput) -> None:
-    from json import dumps
-
-    answers.print_line(dumps(results.to_json(), indent=2))
 
 
 COMMAND = Command("play", "play matches on this machine, without a server", configure, run, epilog=EPILOG)

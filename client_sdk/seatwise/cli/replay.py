@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import (
@@ -14,6 +16,8 @@ from seatwise.cli.arguments import (
     parse_output,
     use_deck_files,
 )
+from seatwise.errors import UsageError
+from seatwise.output import writing_file
 
 if TYPE_CHECKING:
     from seatwise.replay import MatchReplay, Viewpoint
@@ -66,7 +70,7 @@ def run(arguments: Namespace) -> int:
         return _write_page(replay, arguments.html)
     if arguments.json:
         return _print_json(replay, arguments.at)
-    if sys.stdin.isatty() and sys.stdout.isatty() and arguments.file != "-" and _has_termios():
+    if sys.stdin.isatty() and sys.stdout.isatty() and arguments.file != "-":
         from seatwise.replay.text import Stepper, run_stepper
 
         run_stepper(Stepper(read, viewpoint, arguments.at or 0))
@@ -74,16 +78,8 @@ def run(arguments: Namespace) -> int:
     return _print_text(replay, arguments.at)
 
 
-def _has_termios() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("termios") is not None  # Windows has none
-
-
 def _find_seat(replay: MatchReplay, text: str) -> Viewpoint:
     """Return the seat of that number, or of the bot of that name."""
-    from seatwise.errors import UsageError
-
     names = [*map(str, range(len(replay.bots)))]
     for known in (names, list(replay.names), list(replay.bots)):
         if known.count(text) == 1:
@@ -93,16 +89,12 @@ def _find_seat(replay: MatchReplay, text: str) -> Viewpoint:
 
 
 def _check_step(replay: MatchReplay, step: int | None) -> None:
-    from seatwise.errors import UsageError
-
     last = len(replay.frames) - 1
     if step is not None and step > last:
         raise UsageError(f"--at {step}: the match has the steps 0 to {last}")
 
 
 def _write_page(replay: MatchReplay, path: str) -> int:
-    from seatwise.errors import UsageError
-    from seatwise.output import writing_file
     from seatwise.replay.page import render_page
 
     page = render_page(replay).encode()
@@ -119,18 +111,14 @@ def _write_page(replay: MatchReplay, path: str) -> int:
 
 
 def _print_json(replay: MatchReplay, step: int | None) -> int:
-    from json import dumps
-
     told = replay.to_json()
     if step is not None:
         told["frames"] = [told["frames"][step]]
-    print(dumps(told, indent=1))
+    print(json.dumps(told, indent=1))
     return 0
 
 
 def _print_text(replay: MatchReplay, step: int | None) -> int:
-    from shutil import get_terminal_size
-
     from seatwise.replay.text import draw_step, list_steps
 
     if step is None:

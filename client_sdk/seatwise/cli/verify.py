@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, BinaryIO
 
 from seatwise.cli import SERVER_EXTRA
@@ -20,6 +25,8 @@ from seatwise.cli.arguments import (
     use_deck_files,
 )
 from seatwise.defaults import FAILED, USAGE
+from seatwise.errors import NotFoundError, UsageError
+from seatwise.output import show_progress
 
 if TYPE_CHECKING:
     from seatwise.client import Client
@@ -118,9 +125,6 @@ def _is_audit_log(path: str) -> bool:
 
 
 def _verify_audit_log(arguments: Namespace) -> int:
-    from json import dumps
-
-    from seatwise.errors import UsageError
     from seatwise.replay.record_files import open_records
     from seatwise.season.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
 
@@ -130,15 +134,13 @@ def _verify_audit_log(arguments: Namespace) -> int:
         lines = iter(lambda: file.readline(LONGEST_AUDIT_LINE + 1), b"")
         count, first_seq, fault = verify_audit_log(lines, arguments.chain or "")
     if arguments.json:
-        print(
-            dumps({"file": arguments.file, "entries": count, "first_seq": first_seq, "fault": fault or None})
-        )
+        found = {"file": arguments.file, "entries": count, "first_seq": first_seq, "fault": fault or None}
+        print(json.dumps(found))
     elif fault:
         print(f"{arguments.file}: line {count + 1}: {fault}")
     else:
-        print(
-            f"{arguments.file}: {count} entries of an audit log verified, from seq {first_seq} on, nothing wrong"
-        )
+        told = f"{count} entries of an audit log verified, from seq {first_seq} on, nothing wrong"
+        print(f"{arguments.file}: {told}")
     return 1 if fault else 0
 
 
@@ -159,15 +161,14 @@ def _verdicts(lines: Iterator[bytes], name: str, arguments: Namespace) -> Iterat
 
 def _verify_file(lines: Iterable[bytes], arguments: Namespace) -> Iterator[Verdict]:
     """Yield the verdict on each line, found in this process, or by workers."""
-    from os.path import abspath
-
     from seatwise.replay.record_units import read_verdicts
     from seatwise_referee.verify import check_verdicts, verify_lines
 
     work = read_unit_options(arguments)
     if work.is_here:
         return verify_lines(lines)
-    return check_verdicts(read_verdicts(arguments.file, lines, tuple(map(abspath, arguments.deck)), work))
+    decks = tuple(map(os.path.abspath, arguments.deck))
+    return check_verdicts(read_verdicts(arguments.file, lines, decks, work))
 
 
 def _verify_part(arguments: Namespace) -> int:
@@ -198,8 +199,6 @@ def _published(arguments: Namespace) -> Iterator[Callable[[Verdict], str | None]
 
 def _chain_of(client: Client, match: str) -> str:
     """Return the published chain; `NO_CHAIN` if the server does not know the match, or withholds its result."""
-    from seatwise.errors import NotFoundError
-
     try:
         return client.get_match(match).result.chain.hex() or NO_CHAIN
     except NotFoundError:
@@ -207,34 +206,20 @@ def _chain_of(client: Client, match: str) -> str:
 
 
 def _compared(verdict: Verdict, chain: str | None) -> Verdict:
-    from dataclasses import replace
-
     from seatwise_referee.verify import RecordFault
 
     if chain is None or verdict.fault or verdict.chain == chain:
         return verdict
-    return replace(
-        verdict,
-        fault=RecordFault(
-            f"the record is consistent, but its chain ends with {verdict.chain}, "
-            f"and {_told(chain)}: it is not the record of that match"
-        ),
+    is_known = chain != NO_CHAIN
+    told = f"the published chain is {chain}" if is_known else "the server has published none for this match"
+    fault = (
+        f"the record is consistent, but its chain ends with {verdict.chain}, "
+        f"and {told}: it is not the record of that match"
     )
-
-
-def _told(chain: str) -> str:
-    return (
-        "the server has published none for this match"
-        if chain == NO_CHAIN
-        else f"the published chain is {chain}"
-    )
+    return replace(verdict, fault=RecordFault(fault))
 
 
 def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
-    from itertools import islice
-
-    from seatwise.errors import UsageError
-
     found = list(islice(lines, 2))
     if len(found) > 1:
         raise UsageError(
@@ -248,7 +233,6 @@ def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 def _verify_season(arguments: Namespace) -> int:
     """Work a whole season out again, and print the first fault; 1 if there is one, and 2 if its game is not installed here."""
-    from seatwise.errors import UsageError
     from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundle
     from seatwise.season.bundle import RECORDS
 
@@ -274,23 +258,15 @@ def _verify_season(arguments: Namespace) -> int:
 
 
 def _print_season_fault(arguments: Namespace, fault: str, wrong: int) -> None:
-    from json import dumps
-
     if arguments.json:
-        found = {
-            "file": arguments.file,
-            "wrong": wrong,
-            "not_checked": 1 - wrong,
-            "faults": [{"message": fault}],
-        }
-        print(dumps(found, indent=2))
+        faults = [{"message": fault}]
+        found = {"file": arguments.file, "wrong": wrong, "not_checked": 1 - wrong, "faults": faults}
+        print(json.dumps(found, indent=2))
     else:
         print(f"{arguments.file}: {fault}")
 
 
 def _print_season(arguments: Namespace, checked: CheckedSeason) -> None:
-    from json import dumps
-
     if arguments.json:
         found = {
             "file": arguments.file,
@@ -301,7 +277,7 @@ def _print_season(arguments: Namespace, checked: CheckedSeason) -> None:
             "table": checked.has_table,
             "digest": checked.digest,
         }
-        print(dumps(found, indent=2))
+        print(json.dumps(found, indent=2))
         return
     print(f"{arguments.file}: {checked.records} records verified, and each result matches its record")
     if checked.has_table:
@@ -327,29 +303,16 @@ def _summary(name: str, count: int, wrong: int, unchecked: int) -> str:
 
 
 def _print_json(name: str, count: int, wrong: int, unchecked: int, shown: Iterable[Verdict]) -> None:
-    from json import dumps
-
     faults = [
-        {
-            "line": verdict.line,
-            "match": verdict.match or None,
-            "seq": verdict.fault.seq,
-            "message": verdict.fault.text,
-        }
-        for verdict in shown
-        if verdict.fault
+        {"line": each.line, "match": each.match or None, "seq": each.fault.seq, "message": each.fault.text}
+        for each in shown
+        if each.fault
     ]
-    print(
-        dumps(
-            {"file": name, "records": count, "wrong": wrong, "not_checked": unchecked, "faults": faults},
-            indent=2,
-        )
-    )
+    found = {"file": name, "records": count, "wrong": wrong, "not_checked": unchecked, "faults": faults}
+    print(json.dumps(found, indent=2))
 
 
 def _showing_progress(total: int | None, arguments: Namespace) -> AbstractContextManager[Callable[..., None]]:
-    from seatwise.output import show_progress
-
     of = f" of {total >> 10}" if total else ""
     return show_progress(
         total,
@@ -360,11 +323,8 @@ def _showing_progress(total: int | None, arguments: Namespace) -> AbstractContex
 
 
 def _size(file: BinaryIO) -> int | None:
-    from os import fstat
-    from stat import S_ISREG
-
     try:
-        found = fstat(file.fileno())
+        found = os.fstat(file.fileno())
     except OSError:  # a stand-in without a descriptor
         return None
     return found.st_size if S_ISREG(found.st_mode) else None
