@@ -72,20 +72,12 @@ class MatchList(list[match_pb2.Match]):
         """The `page_token` of the next page; empty on the last page."""
 
 
-def _match_state(name: str) -> str:
-    state = f"STATE_{name.upper() or 'UNSPECIFIED'}"
-    if state not in match_pb2.Match.State.keys():  # noqa: SIM118
-        raise UsageError(f"{name!r} is not a state of a match")
-    return state
-
-
-def _bot_kind(name: str) -> bot_pb2.BotKind:
-    kinds: dict[str, Any] = dict(bot_pb2.BotKind.items())
-    key = f"BOT_KIND_{name.replace('-', '_').upper() or 'UNSPECIFIED'}"
-    if key not in kinds:
-        raise UsageError(f"{name!r} is no kind of bot; there are {', '.join(BOT_KINDS)}")
-    kind: bot_pb2.BotKind = kinds[key]
-    return kind
+def _enum_name(enum: Any, prefix: str, name: str, fault: str) -> str:
+    """Return the name of a value in the protos, for the short name that users write; an empty one is unspecified."""
+    full_name = f"{prefix}_{name.replace('-', '_').upper() or 'UNSPECIFIED'}"
+    if full_name not in enum.DESCRIPTOR.values_by_name:
+        raise UsageError(f"{name!r} {fault}")
+    return full_name
 
 
 def _timestamp(time: datetime | None) -> Timestamp | None:
@@ -160,11 +152,9 @@ class AsyncClient(AsyncMethods):
 
     async def close(self) -> None:
         """Close the connection."""
-        channels, self._superseded = self._superseded, []
-        if self._channel is not None:
-            channels.append(self._channel)
-            self._channel = None
-        for channel in channels:
+        channels, self._superseded = [*self._superseded, self._channel], []
+        self._channel = None
+        for channel in filter(None, channels):
             await channel.close()
 
     # Bots
@@ -190,9 +180,8 @@ class AsyncClient(AsyncMethods):
         request = bot_service_pb2.RegisterBotRequest(
             request_id=request_id or str(uuid4()), bot=bot, version=version, owner=owner
         )
-        answer = await self._call_method(
-            "/seatwise.v1.BotService/RegisterBot", request, bot_service_pb2.RegisterBotResponse
-        )
+        path, response = "/seatwise.v1.BotService/RegisterBot", bot_service_pb2.RegisterBotResponse
+        answer = await self._call_method(path, request, response)
         # Without a token it is the answer to a repeat: the first one was lost with the link.
         token = answer.token or await self.rotate_token(answer.bot.name)
         return Registered(answer.bot.name, token)
@@ -211,12 +200,11 @@ class AsyncClient(AsyncMethods):
             UsageError: There is no such kind.
             NotFoundError: There is no such bot.
         """
-        request = bot_service_pb2.SetBotKindRequest(name=name, kind=_bot_kind(kind))
-        return (
-            await self._call_method(
-                "/seatwise.v1.BotService/SetBotKind", request, bot_service_pb2.SetBotKindResponse
-            )
-        ).bot
+        fault = f"is no kind of bot; there are {', '.join(BOT_KINDS)}"
+        kind = _enum_name(bot_pb2.BotKind, "BOT_KIND", kind, fault)
+        request = bot_service_pb2.SetBotKindRequest(name=name, kind=kind)
+        path, response = "/seatwise.v1.BotService/SetBotKind", bot_service_pb2.SetBotKindResponse
+        return (await self._call_method(path, request, response)).bot
 
     # Matches
 
@@ -259,11 +247,8 @@ class AsyncClient(AsyncMethods):
             deal_set=deal_set,
             league=league,
         )
-        return (
-            await self._call_method(
-                "/seatwise.v1.MatchService/CreateMatch", request, match_service_pb2.CreateMatchResponse
-            )
-        ).match
+        path, response = "/seatwise.v1.MatchService/CreateMatch", match_service_pb2.CreateMatchResponse
+        return (await self._call_method(path, request, response)).match
 
     async def list_matches(
         self,
@@ -302,13 +287,12 @@ class AsyncClient(AsyncMethods):
             bot=bot,
             game=f"games/{game.removeprefix('games/')}" if game else "",
             competition=competition,
-            state=_match_state(state),
+            state=_enum_name(match_pb2.Match.State, "STATE", state, "is not a state of a match"),
             created_from=_timestamp(created_from),
             created_before=_timestamp(created_before),
         )
-        page = await self._call_method(
-            "/seatwise.v1.MatchService/ListMatches", request, match_service_pb2.ListMatchesResponse
-        )
+        path, response = "/seatwise.v1.MatchService/ListMatches", match_service_pb2.ListMatchesResponse
+        page = await self._call_method(path, request, response)
         return MatchList(page.matches, page.next_page_token)
 
     async def watch_match(self, name: str) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
@@ -350,14 +334,10 @@ class AsyncClient(AsyncMethods):
         Raises:
             AlreadyExistsError: There is a league of this name with other settings.
         """
-        request = league_service_pb2.CreateLeagueRequest(
-            league=league_pb2.League(name=name, settings=settings)
-        )
-        return (
-            await self._call_method(
-                "/seatwise.v1.LeagueService/CreateLeague", request, league_service_pb2.CreateLeagueResponse
-            )
-        ).league
+        league = league_pb2.League(name=name, settings=settings)
+        request = league_service_pb2.CreateLeagueRequest(league=league)
+        path, response = "/seatwise.v1.LeagueService/CreateLeague", league_service_pb2.CreateLeagueResponse
+        return (await self._call_method(path, request, response)).league
 
     # Calls
 

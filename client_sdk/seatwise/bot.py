@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import GeneratorType, TracebackType
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 
 from seatwise.errors import BadAnswerError, UsageError
 from seatwise.kits import DEFAULT_GAME, KITS, find_server_kit
@@ -79,17 +79,9 @@ BotFactory: TypeAlias = Callable[[], Bot]
 
 
 def check_bot(factory: object, game: str = DEFAULT_GAME) -> BotFactory:
-    """Check that bots of a game can be made from an object.
+    """Return the same object, if it is the class of a bot for the game, or a function that makes bots.
 
-    Args:
-        factory: The class of the bot, or a function that makes bots.
-        game: The game that the bot is for, as in "ugo".
-
-    Returns:
-        The same object.
-
-    Raises:
-        UsageError: It makes no bots, or the bot lacks the method that the game needs. The message says what to write.
+    Raises `UsageError` if it makes no bots, or the bot lacks the method that the game needs. The message says what to write.
     """
     if isinstance(factory, Bot):
         name = type(factory).__name__
@@ -106,16 +98,13 @@ def _check_class(cls: type, game: str) -> None:
         raise UsageError(f"the class {cls.__name__} is no bot: write class {cls.__name__}(seatwise.Bot)")
     method = find_server_kit(game).main_method
     if not _has_method(cls, method):
-        others = list(
-            dict.fromkeys(
-                f"; it has {kit.main_method}: is it for the game {other}?"
-                for other, kit in KITS.items()
-                if _has_method(cls, kit.main_method)
-            )
+        others = (
+            f"; it has {kit.main_method}: is it for the game {other}?"
+            for other, kit in KITS.items()
+            if _has_method(cls, kit.main_method)
         )
-        raise UsageError(
-            f"the bot {cls.__name__} has no method {method}(self, view), and must have one{''.join(others)}"
-        )
+        told = f"the bot {cls.__name__} has no method {method}(self, view), and must have one"
+        raise UsageError(f"{told}{''.join(others)}")
 
 
 def _has_method(cls: type[Bot], method: str) -> bool:
@@ -199,8 +188,7 @@ class Failure:
 class Failures:
     """Shows each kind of failure once, with its traceback, and counts the others."""
 
-    def __init__(self, out: TextIO | None = None) -> None:
-        self._out = out
+    def __init__(self) -> None:
         self._seen: Counter[tuple[str, str, str]] = Counter()
         """By bot, class of the exception and place."""
 
@@ -214,14 +202,13 @@ class Failures:
 
     def show_failure(self, failure: Failure, place: str) -> None:  # noqa: ARG002
         """Print it."""
-        print(text_of(failure), file=self._out or sys.stderr, flush=True)
+        print(text_of(failure), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Say how often the same failures came again."""
         for (bot, kind, place), count in self._seen.items():
             if count > 1:
-                told = f"{bot}: {kind} in {place}: {count - 1} more like it"
-                print(told, file=self._out or sys.stderr, flush=True)
+                print(f"{bot}: {kind} in {place}: {count - 1} more like it", file=sys.stderr, flush=True)
 
 
 class NewFailures(Failures):

@@ -206,7 +206,7 @@ _told: Final[SimpleQueue[str]] = SimpleQueue()
 
 
 def run_child() -> None:
-    """Run the module that the arguments name, as `child_command` writes them, until it ends or the parent does."""
+    """Run the module that the arguments name, as `_child_options` writes them, until it ends or the parent does."""
     pipe = os.dup(sys.stdin.fileno())
     os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     threading.Thread(target=_follow_parent, args=(pipe,), daemon=True).start()

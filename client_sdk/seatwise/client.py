@@ -33,13 +33,8 @@ def _waiting(
 class Client(WaitingMethods):
     """Calls a server from code without an event loop. Use it in a `with` statement, or close it.
 
-    The methods are those of `AsyncClient`, with the same arguments, results and errors. Each method waits for the answer.
-
-    Args:
-        address: The address of the server, as in `seatwise.run`.
-        token: The token. By default it is read from the environment variable SEATWISE_TOKEN.
-        patience_s: How long a call is repeated before it fails, in seconds.
-        **security: The options of the encryption, as in `seatwise.run`.
+    The methods are those of `AsyncClient`, with the same results and errors. Each method waits for the answer.
+    See `AsyncClient` for the arguments.
 
     Example:
         with Client("https://host:7433", token="...") as client:
@@ -84,18 +79,7 @@ class Client(WaitingMethods):
     create_league = _waiting(AsyncClient.create_league)
 
     def watch_match(self, name: str) -> Iterator[match_service_pb2.WatchMatchResponse]:
-        """Watch a match as a spectator, from now to its end.
-
-        Args:
-            name: The match, as in `"matches/1a2b"`.
-
-        Yields:
-            What a spectator may see, soon after each change.
-
-        Raises:
-            NotFoundError: There is no such match.
-            WrongStateError: The match shares its deals with matches that are not over.
-        """
+        """Watch a match as a spectator, from now to its end. See `AsyncClient.watch_match` for the arguments and errors."""
         responses = self._client.watch_match(name)
         try:
             while (response := self._runner.run(_next_response(responses))) is not None:

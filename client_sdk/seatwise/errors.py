@@ -48,11 +48,9 @@ LONGEST_SERVER_TEXT: Final = 1000
 
 
 def clean_text(text: str, longest: int = LONGEST_SERVER_TEXT) -> str:
-    """Return the text on one line, without control characters, and not longer than this: a terminal would obey them.
+    """Return a text of a server on one line, without control characters, which a terminal would obey.
 
-    Args:
-        text: A text of a server.
-        longest: The most characters to keep.
+    No more than `longest` characters of it are kept.
     """
     shown = text if len(text) <= longest else f"{text[: longest - 3]}..."
     if shown.isprintable():
@@ -204,20 +202,12 @@ def error_class(reason: str, code: str) -> type[SeatwiseError]:
 
 
 def from_rpc(error: Failed) -> SeatwiseError:
-    """Return the typed error of a failed RPC. Its `__cause__` is the original.
-
-    Args:
-        error: The exception of gRPC.
-
-    Returns:
-        An error of the class for its reason, or for its gRPC code.
-    """
+    """Return the typed error of a failed RPC, by its reason or else its gRPC code. Its `__cause__` is the exception of gRPC."""
     info = _info_of(error)
     message = error.details() or error.code().name
     if not info.reason:
-        message = next(
-            (plain for text, plain in _TEXTS_OF_GRPC if re.search(text, message, re.IGNORECASE)), message
-        )
+        plain = (told for text, told in _TEXTS_OF_GRPC if re.search(text, message, re.IGNORECASE))
+        message = next(plain, message)
     typed = _make_error(error.code().name, message, info.reason, info.metadata)
     typed.__cause__ = error if isinstance(error, BaseException) else None
     return typed
@@ -240,11 +230,7 @@ _TEXTS_OF_GRPC = (
 
 
 def from_json(body: bytes) -> SeatwiseError:
-    """Return the typed error that a body in the form of AIP-193 tells of, as REST and WebSocket send it.
-
-    Args:
-        body: The bytes that the server has sent. They may be anything.
-    """
+    """Return the typed error that a body in the form of AIP-193 tells of, as REST and WebSocket send it. It may hold anything."""
     try:
         error = json.loads(body)["error"]
         [info] = error["details"]
@@ -259,9 +245,8 @@ def _make_error(code: str, message: str, reason: str, metadata: Mapping[str, str
         clean_text(name, LONGEST_REASON_NAME): clean_text(fact, LONGEST_MESSAGE)
         for name, fact in metadata.items()
     }
-    return error_class(reason, code)(
-        clean_text(message, LONGEST_MESSAGE), clean_text(reason, LONGEST_REASON_NAME), facts
-    )
+    make = error_class(reason, code)
+    return make(clean_text(message, LONGEST_MESSAGE), clean_text(reason, LONGEST_REASON_NAME), facts)
 
 
 def _info_of(error: Failed) -> error_pb2.ErrorInfo:

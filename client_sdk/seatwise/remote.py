@@ -117,7 +117,7 @@ def run(
     Example:
         seatwise.run(MyBot, address="https://host:7433", token="...", matches=10)
     """
-    if _is_inside_a_loop():
+    if asyncio._get_running_loop() is not None:
         raise UsageError("an event loop is running here: write await seatwise.run_async(...) instead")
     with _logging_to_stderr():
         return asyncio.run(run_async(
@@ -197,17 +197,6 @@ def _find_token(given: str | None) -> str:
             "server's own machine the command `seatwise bot FILE.py:CLASS` gets one by itself"
         )
     return token
-
-
-# Where it runs
-
-
-def _is_inside_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 @contextmanager

@@ -55,12 +55,10 @@ class Result:
         return bool(self.void_reason)
 
 
-def result_of(
-    end: Finished | Voided, match: str, seat: Seat, seed: bytes = b"", chain: bytes = b""
-) -> Result:
+def result_of(end: Finished | Voided, match: str, seat: Seat, seed: bytes = b"") -> Result:
     """Make the result from the journal's last entry."""
     if isinstance(end, Voided):
-        return Result(match=match, seat=seat, void_reason=end.reason, seed=seed)
+        return Result(match, seat, void_reason=end.reason, seed=seed)
     outcome = cast("dict[str, Any]", end.outcome)
     return Result(
         match=match,
@@ -71,7 +69,6 @@ def result_of(
         endings=end.endings,
         rounds=tuple(map(tuple, outcome["rounds"])),
         seed=seed,
-        chain=chain,
     )
 
 
@@ -112,21 +109,16 @@ class Summary:
     def __str__(self) -> str:
         others = {"voided": self.voided, "without a result": self.unknown, "left": self.left}
         means = f"{self.mean_points:.2f} points, rank {self.mean_rank:.2f} on average"
+        counted = f"{self.matches} match{'es' * (self.matches > 1)}: {means}"
         parts = [
-            f"{self.matches} match{'es' * (self.matches > 1)}: {means}"
-            if self.matches
-            else "no match that counts",
+            counted if self.matches else "no match that counts",
             f"{self.failures} failures in {self.moves} moves",
             *(f"{count} {what}" for what, count in others.items() if count),
         ]
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the summary as a value for JSON.
-
-        Returns:
-            The fields by name. The means are `None` if no match counts.
-        """
+        """Return the fields by name, as a value for JSON. The means are `None` if no match counts."""
         ranks = {str(rank): count for rank, count in sorted(self.ranks.items())}
         told = asdict(self) | {"ranks": ranks, "endings": dict(sorted(self.endings.items()))}
         return told if self.matches else told | {"mean_points": None, "mean_rank": None}

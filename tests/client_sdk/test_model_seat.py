@@ -17,7 +17,7 @@ from seatwise.kits import KITS
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control
 from seatwise.mcp import model_seat
 from seatwise.mcp.model_seat import LONGEST_CALL_S, WAIT_S, ModelSeat
-from seatwise.result import Result, result_of
+from seatwise.result import Result
 from seatwise.samples import sample
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
@@ -70,7 +70,7 @@ async def play_here(
     except BaseException:
         is_left.set()
         raise
-    on_result(result_of(table._match_end(), setup.match, Seat(0)))
+    on_result(table._result_for(Seat(0)))
 
 
 def run(test: Callable[[ModelSeat], Awaitable[None]], play: model_seat.PlayMatches = play_here) -> None:

@@ -26,16 +26,14 @@ def wrap_json_values(given: Any, type_: Descriptor) -> Any:
 
     Anything that does not fit the type stays as it is: the parser of protobuf refuses it, and says why.
     """
-    return _convert(given, type_, lambda value: {"json": _write(value)})
+    return _convert(
+        given, type_, lambda value: {"json": json.dumps(value, sort_keys=True, separators=(",", ":"))}
+    )
 
 
 def unwrap_json_values(given: Any, type_: Descriptor) -> Any:
     """Return a message as REST and WebSocket show it, from the JSON that `google.protobuf.json_format` writes."""
     return _convert(given, type_, lambda value: json.loads(value.get("json", "null")))
-
-
-def _write(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _convert(given: Any, type_: Descriptor, change: Any) -> Any:
@@ -51,13 +49,10 @@ def _field_of(type_: Descriptor, name: str) -> FieldDescriptor | None:
 def _convert_field(value: Any, field: FieldDescriptor | None, change: Any) -> Any:
     if field is None or field.message_type is None or field.message_type.GetOptions().map_entry:
         return value
-    if field.is_repeated:
-        return (
-            [_convert_one(each, field.message_type, change) for each in value]
-            if isinstance(value, list)
-            else value
-        )
-    return _convert_one(value, field.message_type, change)
+    if not field.is_repeated:
+        return _convert_one(value, field.message_type, change)
+    is_list = isinstance(value, list)
+    return [_convert_one(each, field.message_type, change) for each in value] if is_list else value
 
 
 def _convert_one(value: Any, type_: Descriptor, change: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from seatwise.codec.game_codec import MalformedResult
@@ -27,31 +26,23 @@ def decode_ending(number: int) -> Ending:
     return _ENDINGS_BY_NUMBER[number]
 
 
-def decode_result(message: match_pb2.Result, match: str, seat: Seat) -> Result:
-    """Return the result of a finished match, seen from a seat."""
-    return Result(
-        match=match,
-        seat=seat,
-        points=tuple(message.points),
-        ranks=tuple(message.ranks),
-        outcome_ranks=tuple(message.outcome_ranks),
-        endings=tuple(map(decode_ending, message.endings)),
-        rounds=tuple(tuple(each.points) for each in message.rounds),
-        chain=message.chain,
-    )
-
-
 def decode_match_ended(message: play_service_pb2.MatchEnded, match: str, seat: Seat) -> Result:
     """Return the result of a match that is finished or voided, seen from a seat."""
     if not message.HasField("result"):
-        return Result(
-            match=match,
-            seat=seat,
-            void_reason=clean_text(message.void_reason, _LONGEST_REASON) or MatchState.VOIDED.value,
-            seed=message.seed,
-        )
-    result = decode_result(message.result, match, seat)
-    return replace(result, seed=message.seed)
+        reason = clean_text(message.void_reason, _LONGEST_REASON) or MatchState.VOIDED.value
+        return Result(match, seat, void_reason=reason, seed=message.seed)
+    result = message.result
+    return Result(
+        match=match,
+        seat=seat,
+        points=tuple(result.points),
+        ranks=tuple(result.ranks),
+        outcome_ranks=tuple(result.outcome_ranks),
+        endings=tuple(map(decode_ending, result.endings)),
+        rounds=tuple(tuple(each.points) for each in result.rounds),
+        seed=message.seed,
+        chain=result.chain,
+    )
 
 
 def decode_end_of_seats(message: play_service_pb2.MatchEnded, match: str, seat: Seat, seats: int) -> Result:

@@ -47,9 +47,9 @@ class Backoff:
 class Retry:
     """The attempts to keep one link up: it waits between them and logs them."""
 
-    def __init__(self, name: str, backoff: Backoff | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._backoff = backoff or Backoff()
+        self._backoff = Backoff()
         self._up_since: float | None = None
         self._down_since: float | None = None
         self._is_encryption_told = False
@@ -70,9 +70,7 @@ class Retry:
             self._note_failure(now, error)
             self._is_encryption_told = isinstance(error, EncryptionError)
         elif isinstance(error, EncryptionError) and not self._is_encryption_told:
-            self._is_encryption_told = (
-                True  # it does not mend itself, so it is told even in the middle of an outage
-            )
+            self._is_encryption_told = True  # it does not mend itself, so an outage does not hide it
             log.warning("%s: %s", self._name, error)
         delay_s = self._backoff.next_s(error)
         log.debug("%s: %s; next try in %.2f s", self._name, error, delay_s)
@@ -86,15 +84,12 @@ class Retry:
         log.warning("%s: %s. Trying again until it answers", self._name, error)
 
 
-# Logs lines that a server causes, at a bounded rate: a server that sends without end must not fill a disk
-
+# Lines that a server causes, at a bounded rate: a server that sends without end must not fill a disk
 
 MOST_SERVER_LINES: Final = 20
 """The most lines at once."""
 SECONDS_PER_LINE: Final = 5.0
 """After those, one more line is logged each time that so many seconds have passed."""
-
-log = logging.getLogger("seatwise")
 
 
 class ServerLines:

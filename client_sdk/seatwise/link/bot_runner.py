@@ -85,12 +85,11 @@ class BotRunner:
 
     async def run_generator(self, method: RaceMethod, view: Any, time: TimeLeft) -> AsyncGenerator[Any, None]:
         """Yield the moves and thoughts that the bot yields in one round. When this is closed, the bot's generator is closed too."""
-        bot = self._bot
-        assert bot is not None
-        bot.time = time
+        assert self._bot is not None
+        self._bot.time = time
         reader = method.new_reader(view)
         with _refuse_exit():
-            async with aclosing(self._open_generator(bot, method, view)) as yielded:
+            async with aclosing(self._open_generator(self._bot, method, view)) as yielded:
                 async for answer in yielded:
                     yield reader.read_step(answer)
                     await asyncio.sleep(0)  # so that a bot which awaits nothing does not block the event loop
@@ -181,7 +180,7 @@ class BotThread:
         self._name = name
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
-        self._outcomes = _find_outcomes(self._loop)
+        self._outcomes = _OUTCOMES.setdefault(self._loop, ThreadOutcomes(self._loop))
         self._thread: threading.Thread | None = None
         self._quick_calls = 0
         """Number of quick calls in a row."""
@@ -204,7 +203,7 @@ class BotThread:
     async def wait_for_turn(self) -> None:
         """Return when all earlier calls have returned; at once if the thread was never needed."""
         if self._thread is not None:
-            await self.call_function(_do_nothing)
+            await self.call_function(lambda: None)
 
     def post_function(self, function: Callable[[], Any]) -> None:
         """Call the function in the thread after all earlier calls, without waiting for it."""
@@ -301,17 +300,6 @@ def _carried(failure: BaseException) -> BaseException:
     carried = RuntimeError("the bot raised StopIteration")
     carried.__cause__ = failure
     return carried
-
-
-def _find_outcomes(loop: asyncio.AbstractEventLoop) -> ThreadOutcomes:
-    found = _OUTCOMES.get(loop)
-    if found is None:
-        found = _OUTCOMES[loop] = ThreadOutcomes(loop)
-    return found
-
-
-def _do_nothing() -> None:
-    pass
 
 
 _OUTCOMES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadOutcomes]] = WeakKeyDictionary()

@@ -189,7 +189,7 @@ class BotSession:
             self._lines.log(logging.ERROR, told, offer.match)
             return
         seat = self._seats.get(key)
-        if seat is None and self._is_full():
+        if seat is None and len(self._seats) >= self._plan.max_matches + MOST_EXTRA_SEATS:
             told = "the lobby offers more seats than max_matches allows: %s is not taken; tell its operator"
             self._lines.log(logging.ERROR, told, offer.match)
             return
@@ -201,9 +201,6 @@ class BotSession:
         if seat is not None:
             seat.epoch = epoch
             seat.move_to(self._link_to(address))
-
-    def _is_full(self) -> bool:
-        return len(self._seats) >= self._plan.max_matches + MOST_EXTRA_SEATS
 
     def _handle_seat_closed(self, closed: SeatClosed) -> None:
         seat = self._seats.get((closed.match, closed.seat))
@@ -248,7 +245,7 @@ class BotSession:
     async def _play_seat(self, seat: SeatSession) -> None:
         try:
             if await self._set_up_seat(seat):
-                await seat.play_match()
+                await seat.questions.answer_questions()
                 self._count_match(seat)
                 await seat.tell_end()
                 await self._report_result(seat)

@@ -91,9 +91,7 @@ def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
     roots, (key, shown) = security.read_ca(), security.read_identity()
     if fetches_certificate(endpoint, security):
         certificate = _fetch_certificate(endpoint, security)
-        digest, names = _read_certificate(endpoint, certificate)
-        _check_pin(endpoint, security, digest)
-        _check_dates(endpoint, certificate)
+        names = _check_certificate(endpoint, security, certificate)
         roots = ssl.DER_cert_to_PEM_cert(certificate).encode()
         options += _name_override(endpoint, names)
     return Dial(endpoint.target, grpc.ssl_channel_credentials(roots, key, shown), options)
@@ -169,27 +167,20 @@ def _fetch_certificate(endpoint: Endpoint, security: Security) -> bytes:
         raise UnavailableError(getattr(error, "strerror", "") or str(error)) from error
 
 
-def _read_certificate(endpoint: Endpoint, certificate: bytes) -> tuple[bytes, list[str]]:
-    """Return the fingerprint of the certificate's key, and its names."""
+def _check_certificate(endpoint: Endpoint, security: Security, certificate: bytes) -> list[str]:
+    """Return the names of the certificate. Raise `EncryptionError` if its key is not pinned, or it is not valid now.
+
+    gRPC would refuse one that is not valid now, and not say why.
+    """
     try:
-        return key_digest(certificate), names_of(certificate)
+        digest, names, (first, last) = key_digest(certificate), names_of(certificate), dates_of(certificate)
     except ValueError as error:
         raise EncryptionError(f"the certificate of {endpoint.address} cannot be read: {error}") from error
-
-
-def _check_pin(endpoint: Endpoint, security: Security, digest: bytes) -> None:
     if security.pins and digest not in security.pins:
         raise EncryptionError(not_pinned(endpoint, digest))
-
-
-def _check_dates(endpoint: Endpoint, certificate: bytes) -> None:
-    """Raise `EncryptionError` for a certificate that is not valid now: gRPC would refuse it, and not say why."""
-    try:
-        first, last = dates_of(certificate)
-    except ValueError as error:
-        raise EncryptionError(f"the certificate of {endpoint.address} cannot be read: {error}") from error
     if not first <= datetime.now(UTC) <= last:
         raise EncryptionError(out_of_date(endpoint, first, last))
+    return names
 
 
 def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:

@@ -97,9 +97,8 @@ class LobbyLink:
             async with asyncio.timeout(SLOW_ANSWER_S):
                 await self._drained.wait()
         if not self._drained.is_set():
-            log.info(
-                "waiting for the lobby to say that it offers no more seats, for at most %.0f s", AWAITED_S
-            )
+            told = "waiting for the lobby to say that it offers no more seats, for at most %.0f s"
+            log.info(told, AWAITED_S)
         while not (self._drained.is_set() or asyncio.get_running_loop().time() >= self._drained_at):
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._drained_at):
@@ -181,13 +180,11 @@ class LobbyLink:
     def _handle_welcome(self, welcome: Welcome) -> None:
         if (bot := clean_text(welcome.bot, LONGEST_QUEUE)) != self._bot:
             self._bot = bot
-            self._lines.log(
-                logging.INFO,
-                "attending as %s: %s, at most %d at once",
-                bot,
-                "queue " + ", ".join(self._queues) if self._queues else "no queue, only matches that name it",
-                welcome.max_matches,
+            queues = (
+                f"queue {', '.join(self._queues)}" if self._queues else "no queue, only matches that name it"
             )
+            told = "attending as %s: %s, at most %d at once"
+            self._lines.log(logging.INFO, told, bot, queues, welcome.max_matches)
         if welcome.max_matches == self._limit == 0:
             self._note_pending(welcome.pending_seats)
 

@@ -129,16 +129,9 @@ def log_answer_time(key: SeatKey, pending: PendingPrompt) -> None:
     """Log the time of the answer that the bot has just given."""
     if _log.isEnabledFor(logging.INFO):
         match, seat = key
-        told = {
-            "match": match,
-            "seat": seat,
-            "prompt": pending.prompt,
-            "thought_ms": round(pending.thought_ms, 3),
-        }
+        thought_ms = round(pending.thought_ms, 3)
+        told = {"match": match, "seat": seat, "prompt": pending.prompt, "thought_ms": thought_ms}
         _log.info(json.dumps(told))
-
-
-# Puts the open question of a seat to its bot. An error of the bot costs no more than a move, or the rest of a race
 
 
 BUILT = "its cards stay as they lie, and it agrees to end the round"
@@ -179,16 +172,12 @@ class QuestionLoop:
         self._on_move = on_move
         self._on_resign = on_resign
         self._runner = BotRunner(factory, offer, kit)
-        self._pending: PendingPrompt | None = None
+        self.pending: PendingPrompt | None = None
+        """The open question."""
         self._thinking: asyncio.Future[Any] | None = None
         """The bot's answer, while the bot thinks."""
         self._is_asking = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    @property
-    def pending(self) -> PendingPrompt | None:
-        """Return the open question."""
-        return self._pending
 
     async def set_up_bot(self) -> bool:
         """Make the bot and set it up. Exceptions of the bot come through. Return `False` if the match is over before that."""
@@ -229,17 +218,15 @@ class QuestionLoop:
     def open_question(self, pending: PendingPrompt) -> None:
         """Replace the open question by a new one."""
         self.close_question("out of time")
-        self._pending = pending
+        self.pending = pending
         self._ask_bot()
 
     def close_question(self, why: str) -> None:
         """Close the open question, and cancel the bot if it still thinks about it."""
-        pending, self._pending = self._pending, None
+        pending, self.pending = self.pending, None
         if pending is not None and self._thinking is not None:
             self._thinking.cancel()
-            level = (
-                logging.DEBUG if pending.is_race else logging.WARNING
-            )  # normal: every race ends so for most seats
+            level = logging.DEBUG if pending.is_race else logging.WARNING  # every race ends so for most seats
             self._lines.log(level, "%s: %s in %s", self._place, why, pending.method.name)
 
     def reject_answer(self, pending: PendingPrompt, answer: str, *, is_last: bool = False) -> None:
@@ -262,7 +249,7 @@ class QuestionLoop:
 
     def _ask_bot(self) -> None:
         """Put the open question to the bot, unless it still thinks about an earlier one. Its answer asks for the next."""
-        pending = self._pending
+        pending = self.pending
         if pending is None or self._thinking is not None or not (self._is_asking and pending.is_to_answer):
             return
         method = pending.method
@@ -290,7 +277,7 @@ class QuestionLoop:
 
     def _read_answer(self, pending: PendingPrompt, thinking: asyncio.Future[Any]) -> None:
         error = thinking.exception()
-        if pending is not self._pending:
+        if pending is not self.pending:
             if error is None and iscoroutine(thinking.result()):
                 thinking.result().close()  # it came together with the end of its question
         elif error is None and iscoroutine(thinking.result()):
@@ -318,7 +305,7 @@ class QuestionLoop:
             async for step in steps:
                 if isinstance(step, Thought):
                     continue
-                if pending is self._pending:
+                if pending is self.pending:
                     self._on_move(pending, step)
                 if self._kit.race_rules.is_call(step):
                     return

@@ -102,9 +102,8 @@ class HttpConnection:
             head = await self._reader.readuntil(b"\r\n\r\n")
             first, *lines = head.decode("latin-1").rstrip().split("\r\n")
             pairs = (line.partition(":") for line in lines)
-            return HttpResponse(
-                int(first.split()[1]), {name.lower(): value.strip() for name, _, value in pairs}
-            )
+            headers = {name.lower(): value.strip() for name, _, value in pairs}
+            return HttpResponse(int(first.split()[1]), headers)
         except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
             raise _link_lost(error) from error
 
@@ -115,9 +114,8 @@ class HttpConnection:
         if "chunked" in response.headers.get("transfer-encoding", ""):
             return await self._read_chunked_body()
         try:
-            return await self._reader.readexactly(
-                min(int(response.headers.get("content-length", "0")), LONGEST_HTTP_LINE)
-            )
+            length = min(int(response.headers.get("content-length", "0")), LONGEST_HTTP_LINE)
+            return await self._reader.readexactly(length)
         except (OSError, EOFError, ValueError) as error:
             raise _link_lost(error) from error
 
@@ -256,14 +254,13 @@ class RestStream(Generic[Sent, Received]):
     async def write(self, message: Sent) -> None:
         if self._lines is None:
             said: Any = message
-            await self.open(
-                f"?{urlencode({'queues': said.queues, 'maxMatches': said.max_matches}, doseq=True)}"
-            )
+            query = urlencode({"queues": said.queues, "maxMatches": said.max_matches}, doseq=True)
+            await self.open(f"?{query}")
             return
-        body = _write_body(message)
+        body = _write_body(message).encode()
         try:
             async with asyncio.timeout(POST_S):
-                await self._post(body.encode())
+                await self._post(body)
         except TimeoutError:
             raise self._break(UnavailableError("the server does not answer")) from None
         except SeatwiseError as error:

@@ -55,13 +55,12 @@ class SeatSession:
 
     def __init__(self, offer: Offer, epoch: int, factory: BotFactory, epochs: dict[str, int]) -> None:
         self.offer = offer
-        self._kit = find_server_kit(self.offer.game)
-        self.place = f"{self.offer.match} seat {self.offer.seat}"
+        self._kit = find_server_kit(offer.game)
+        self.place = f"{offer.match} seat {offer.seat}"
         """Match and seat, for the log."""
         self._lines = ServerLines(self.place)
-        self.questions = QuestionLoop(
-            factory, self.offer, self._kit, self._lines, self._submit_move, self._resign_match
-        )
+        on_move, on_resign = self._submit_move, self._resign_match
+        self.questions = QuestionLoop(factory, offer, self._kit, self._lines, on_move, on_resign)
         self.epoch = epoch
         """The epoch of the newest offer."""
         self.moves = 0
@@ -105,10 +104,6 @@ class SeatSession:
         if not self._over.is_set():
             self.sit_down()  # if it is ready
 
-    async def play_match(self) -> None:
-        """Answer questions until the match is over."""
-        await self.questions.answer_questions()
-
     async def tell_end(self) -> None:
         """Tell the bot the result, if there is one, and if the bot was made."""
         if self.result is not None and self._is_ready:
@@ -122,16 +117,13 @@ class SeatSession:
         if self.is_asking_how:
             return
         self.is_asking_how = True
-        await self._ask_how_it_ended()
-        self.is_asking_how = False
-
-    async def _ask_how_it_ended(self) -> None:
         if not await self._is_over_within(CLOSED_WAIT_S):
             self._is_shown = False
             self.sit_down()
             if not await self._is_over_within(NO_WORD_S) and not self._is_shown:
                 log.warning("%s is over, and its referee does not say how", self.place)
                 self._finish_match()
+        self.is_asking_how = False
 
     def move_to(self, link: RefereeLink) -> None:
         """Move to another referee, which has the match from now on."""
@@ -253,12 +245,8 @@ class SeatSession:
         except (MalformedView, BadAnswerError) as error:
             self.questions.close_question("asked something else")
             told = "%s: the referee has sent a malformed question: %s. The referee plays the default move. Is there a newer version "
-            self._lines.log(
-                logging.ERROR,
-                f"{told}of seatwise? If not, tell its operator",
-                self.place,
-                clean_text(str(error), 300),
-            )
+            why = clean_text(str(error), 300)
+            self._lines.log(logging.ERROR, f"{told}of seatwise? If not, tell its operator", self.place, why)
         else:
             pending = pending_prompt_of(update, method, view)
             if pending.is_race:
@@ -284,19 +272,16 @@ class SeatSession:
     def _handle_match_ended(self, ended: MatchEnded) -> None:
         """End the match. A result that is none is logged, and the match ends without a result."""
         self.end_receipt = ended.receipt
+        offer = self.offer
         try:
-            self.result = self._read_result(ended)
+            self.result = decode_end_of_seats(ended, offer.match, offer.seat, len(offer.bots))
         except MalformedResult as error:
             told = "%s: the referee has sent a malformed result: %s. The match ends without a result; tell its operator"
             log.error(told, self.place, error)
+        else:
+            if self.result.seed and sha256(self.result.seed).digest() != offer.commitment:
+                log.error("%s: the seed is not the one that the offer was committed to", self.place)
         self._finish_match()
-
-    def _read_result(self, ended: MatchEnded) -> Result:
-        """Return the result. Raises `MalformedResult`."""
-        result = decode_end_of_seats(ended, self.offer.match, self.offer.seat, len(self.offer.bots))
-        if result.seed and sha256(result.seed).digest() != self.offer.commitment:
-            log.error("%s: the seed is not the one that the offer was committed to", self.place)
-        return result
 
     def _finish_match(self) -> None:
         self._over.set()
@@ -392,11 +377,9 @@ _LEVELS: Final = {
 }
 """The log level of each rejection. All others are errors, because a program is wrong."""
 
-# Sends the moves of one seat in one race, at a rate that the referee accepts.
-
 
 class RaceLayouts:
-    """The moves of one seat in one round."""
+    """The moves of one seat in one round. It sends them at a rate that the referee accepts."""
 
     def __init__(self, rules: RaceGame[Any, Any, Any], send_move: Callable[[str, Any], None]) -> None:
         """Create it for a round. `send_move(request_id, move)` sends a move."""

@@ -44,9 +44,8 @@ def parse_pin(text: str) -> bytes:
     plain = text.strip().removeprefix(PIN_PREFIX)
     try:
         digits = plain.replace(":", "")
-        digest = (
-            bytes.fromhex(digits) if len(digits) == 2 * _DIGEST_BYTES else b64decode(plain, validate=True)
-        )
+        is_hex = len(digits) == 2 * _DIGEST_BYTES
+        digest = bytes.fromhex(digits) if is_hex else b64decode(plain, validate=True)
     except ValueError:
         digest = b""
     if len(digest) != _DIGEST_BYTES:
@@ -184,10 +183,8 @@ class Security:
     @classmethod
     def resolve_options(cls, **given: Unpack[SecurityOptions]) -> Security:
         """Return the given options, and those of the environment for the others. Raises `UsageError`."""
-        cert, key = (
-            _given_file(given.get("tls_cert"), CERT_VARIABLE),
-            _given_file(given.get("tls_key"), KEY_VARIABLE),
-        )
+        cert = _given_file(given.get("tls_cert"), CERT_VARIABLE)
+        key = _given_file(given.get("tls_key"), KEY_VARIABLE)
         if bool(cert) != bool(key):
             raise UsageError("a client certificate needs both its files: tls_cert and tls_key")
         insecure = given.get("insecure")

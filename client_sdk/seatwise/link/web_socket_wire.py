@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from importlib.metadata import version
 from typing import Any, Generic
 
+import grpc
 import picows
 from google.protobuf.message import DecodeError
 
@@ -66,10 +67,7 @@ HANG_UP_S = 1.0
 _NORMAL_CLOSURE = 1000
 FIRST_CLOSE_CODE = 4000
 """Close codes of refusals begin here; the number of the gRPC code is added."""
-_CODE_NAMES = {
-    3: "INVALID_ARGUMENT", 5: "NOT_FOUND", 6: "ALREADY_EXISTS", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED",
-    9: "FAILED_PRECONDITION", 10: "ABORTED", 13: "INTERNAL", 14: "UNAVAILABLE", 16: "UNAUTHENTICATED",
-}  # fmt: skip
+_CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 log = logging.getLogger("seatwise")
 _log = logging.Logger("seatwise.picows", logging.CRITICAL + 1)  # each link that breaks is logged by us

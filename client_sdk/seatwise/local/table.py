@@ -24,7 +24,7 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_referee.journal import Entry, Finished, JournalEntry, Voided, encode_entry
+from seatwise_referee.journal import Entry, JournalEntry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.setup import MEASURED, PRICED, Setup
 from seatwise_referee.shuffle import commitment_to
@@ -37,6 +37,7 @@ NS_PER_MS = 1_000_000
 NS_PER_US = 1000
 END: Final = object()
 """Marks the end of a bot's generator."""
+BUILT = "its cards stay as they lie, and it agrees to end the round"
 STRIKE = "a time-out: its default move is played"
 ASKED_AGAIN = "the referee refuses it, and asks again"
 NOT_SEATED = "it does not sit down: the match is played without it"
@@ -124,10 +125,9 @@ class LocalTable:
 
     def _void_match(self, fault: GameFault) -> None:
         """The game's own code has failed: the match has no result."""
-        self._failed(
-            Failure(self._setup.game, self._setup.match, Seat(0), "play", fault, "the match is void")
-        )
-        self._match = Match(self._setup, self._match.position)
+        setup = self._setup
+        self._failed(Failure(setup.game, setup.match, Seat(0), "play", fault, "the match is void"))
+        self._match = Match(setup, self._match.position)
         self._perform_effects(self._match.void_match(VoidReason.GAME_FAULT, self._now_ms))
 
     def write_record(self) -> bytes | None:
@@ -162,9 +162,8 @@ class LocalTable:
         """Ask the bot, and submit its move. Return whether there is one, or the bot has resigned."""
         self._perform_effects(self._match.note_delivery(seat, prompt.number, self._now_ms))
         if (move := self._recorded.get((prompt.number, seat))) is not None:
-            self._perform_effects(
-                self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms)
-            )
+            number = prompt.number
+            self._perform_effects(self._match.submit_move(seat, number, str(number), move, self._now_ms))
             return True
         self._moves[seat] += 1
         view = self._match.view_for(seat)
@@ -236,8 +235,10 @@ class LocalTable:
     def _next_step(self, method: RaceMethod, builder: Builder) -> Any:
         self._moves[builder.seat] += 1
         started_ns, before_us = perf_counter_ns(), WORK.spent_us
+        generator = builder.generator
         try:
-            answer = self._next_of(builder.generator)
+            is_async = hasattr(generator, "__anext__")
+            answer = self._wait(anext(generator, END)) if is_async else next(generator, END)
             return None if answer is END else builder.reader.read_step(answer)
         except (Exception, SystemExit) as error:
             self._failed_to_build(builder.seat, method, error)
@@ -248,16 +249,9 @@ class LocalTable:
             is_measured = self._setup.times == MEASURED
             builder.owed_us += taken_ns // NS_PER_US if is_measured else WORK.spent_us - before_us
 
-    def _next_of(self, generator: Any) -> Any:
-        if hasattr(generator, "__anext__"):
-            return self._wait(anext(generator, END))
-        return next(generator, END)
-
     def _failed_to_build(self, seat: Seat, method: RaceMethod, error: BaseException) -> None:
         self._failures[seat] += 1
-        self._report_failure(
-            seat, method.name, error, "its cards stay as they lie, and it agrees to end the round"
-        )
+        self._report_failure(seat, method.name, error, BUILT)
 
     def _advance_to(self, now_ms: int) -> None:
         self._now_ns = max(self._now_ns, now_ms * NS_PER_MS)
@@ -296,13 +290,10 @@ class LocalTable:
 
     # The end
 
-    def _match_end(self) -> Finished | Voided:
+    def _result_for(self, seat: Seat) -> Result:
         end = self._match.position.end
         assert end is not None
-        return end
-
-    def _result_for(self, seat: Seat) -> Result:
-        return result_of(self._match_end(), self._setup.match, seat, seed=self._setup.seed)
+        return result_of(end, self._setup.match, seat, self._setup.seed)
 
     def _played_match(self) -> PlayedMatch:
         result = self._result_for(Seat(0))

@@ -28,7 +28,6 @@ class McpTools:
     """The tools of one seat. Their docstrings are what a model reads."""
 
     def __init__(self, kit: GameKit, seat: ModelSeat, default_queue: str) -> None:
-        """Create the tools."""
         self._kit = kit
         self._seat = seat
         self._default_queue = default_queue
@@ -69,10 +68,8 @@ class McpTools:
 
     async def read_rules(self) -> dict[str, Any]:
         """Read the rules of the game."""
-        rules = (
-            read_rules_text(self._kit.name) or "No rules are written here; list_moves shows the legal moves."
-        )
-        return {"game": self._kit.name, "rules": rules}
+        no_rules = "No rules are written here; list_moves shows the legal moves."
+        return {"game": self._kit.name, "rules": read_rules_text(self._kit.name) or no_rules}
 
     async def show_result(self) -> dict[str, Any]:
         """Show how the last match ended: points, ranks (1 is best) and endings, all by seat."""
@@ -96,7 +93,6 @@ class OneBearer:
     """Accepts one bearer token."""
 
     def __init__(self, bearer: str) -> None:
-        """Create it."""
         self._bearer = bearer.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -107,13 +103,9 @@ class OneBearer:
 
 
 def make_mcp_server(tools: McpTools, title: str, bearer: str = "", base_url: str = "") -> MCPServer:
-    """Return the MCP server of one seat. Over HTTP it accepts only requests with the bearer.
+    """Return the MCP server of one seat. Over HTTP, at `base_url`, it accepts only requests with the bearer.
 
-    Args:
-        tools: The tools of the seat.
-        title: The title of the game.
-        bearer: The bearer token of HTTP; empty for stdio.
-        base_url: The URL at which HTTP is served; empty for stdio.
+    For stdio, bearer and URL are empty.
     """
     urls = {"issuer_url": base_url, "resource_server_url": None}
     auth = AuthSettings.model_validate(urls) if bearer else None

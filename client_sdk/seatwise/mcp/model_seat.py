@@ -135,10 +135,8 @@ class ModelSeat:
         if self._offer is not None:
             told |= {"match": self._offer.match, "seat": self._offer.seat, "players": list(self._offer.bots)}
         if self._last_view is not None:
-            told |= {
-                "view_text": repr(self._last_view),
-                "view": view_to_json(self._kit.load_codec(), self._last_view),
-            }
+            told["view_text"] = repr(self._last_view)
+            told["view"] = view_to_json(self._kit.load_codec(), self._last_view)
         if self._question is not None:
             told |= {"legal_moves": self.list_legal_moves(), "time_left_ms": self._question.time_left_ms}
         if self._result is not None:
@@ -154,15 +152,11 @@ class ModelSeat:
         result = self._result
         if result is None:
             raise BadAnswerError(f"no match has ended yet. {self._advice()}")
+        told: dict[str, Any] = {"match": result.match, "seat": result.seat}
         if result.is_void:
-            return {"match": result.match, "seat": result.seat, "void_reason": result.void_reason}
-        return {
-            "match": result.match,
-            "seat": result.seat,
-            "points": list(result.points),
-            "ranks": list(result.ranks),
-            "endings": [str(each) for each in result.endings],
-        }
+            return told | {"void_reason": result.void_reason}
+        endings = list(map(str, result.endings))
+        return told | {"points": list(result.points), "ranks": list(result.ranks), "endings": endings}
 
     async def leave(self) -> None:
         """Leave the match, if there is one."""
@@ -245,8 +239,4 @@ class _OutsideBot(Bot):
     async def choose(self, view: Any) -> Any:
         return await self._outside.answer_question(self, view)
 
-    async def arrange(self, view: Any) -> Any:
-        return await self._outside.answer_question(self, view)
-
-    async def decide(self, view: Any) -> Any:
-        return await self._outside.answer_question(self, view)
+    arrange = decide = choose

@@ -101,25 +101,13 @@ class LanguageModelBot(Bot):
         self._kit = find_server_kit(offer.game)
         check_text_game(self._kit)
 
-    def choose(self, view: Any) -> Any:
-        """Ask the model for a card."""
-        return self._ask_model(view)
-
-    def arrange(self, view: Any) -> Any:
-        """Ask the model for the order of the won cards."""
-        return self._ask_model(view)
-
-    def decide(self, view: Any) -> Any:
-        """Ask the model for a move of a game from outside."""
-        return self._ask_model(view)
-
     def ended(self, result: Result) -> None:
         """Write the result below the transcript."""
-        self._write_line(
-            {"match": result.match, "seat": result.seat, "ranks": result.ranks, "points": result.points}
-        )
+        told = {"match": result.match, "seat": result.seat, "ranks": result.ranks, "points": result.points}
+        self._write_line(told)
 
-    def _ask_model(self, view: Any) -> Any:
+    def choose(self, view: Any) -> Any:
+        """Ask the model for a move, whatever the game and its question."""
         self._questions += 1
         moves = list_move_texts(self._kit, view)
         if not moves:
@@ -136,15 +124,14 @@ class LanguageModelBot(Bot):
             prompt = f"{prompt}\n\nYour answer could not be used: {error}\nAnswer with one line MOVE: and a legal move."
         return read_move_text(self._kit, view, moves[0])
 
+    arrange = decide = choose
+
     def _write_prompt(self, view: Any, moves: tuple[str, ...]) -> str:
-        return "\n\n".join(
-            (
-                f"You play {self._kit.title} at seat {self.seat}, against other players. Score as many points as you can.",
-                f"THE RULES\n{read_rules_text(self._kit.name)[:LONGEST_RULES]}",
-                f"WHAT YOU SEE\n{view!r}",
-                "Think briefly. Then write your move in the last line, in the form MOVE: and one of the legal moves.",
-                f"LEGAL MOVES: {', '.join(moves)}",
-            )
+        return (
+            f"You play {self._kit.title} at seat {self.seat}, against other players. Score as many points as you can.\n\n"
+            f"THE RULES\n{read_rules_text(self._kit.name)[:LONGEST_RULES]}\n\nWHAT YOU SEE\n{view!r}\n\n"
+            "Think briefly. Then write your move in the last line, in the form MOVE: and one of the legal moves.\n\n"
+            f"LEGAL MOVES: {', '.join(moves)}"
         )
 
     def _may_ask(self, prompt: str, asked_s: float) -> bool:

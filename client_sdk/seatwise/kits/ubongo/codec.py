@@ -168,9 +168,8 @@ def _decode_built(message: ubongo_pb2.Built) -> BuiltLayout:
 
 def _decode_sides(where: str, numbers: Sequence[int], symbols: str) -> tuple[Side, ...]:
     if len(symbols) != SYMBOLS_OF_SIDE * len(numbers):
-        raise MalformedView(
-            f"{where}: {len(numbers)} cards have {SYMBOLS_OF_SIDE * len(numbers)} symbols, not {len(symbols)}"
-        )
+        wanted = SYMBOLS_OF_SIDE * len(numbers)
+        raise MalformedView(f"{where}: {len(numbers)} cards have {wanted} symbols, not {len(symbols)}")
     return tuple(
         Side(card, symbols[SYMBOLS_OF_SIDE * place : SYMBOLS_OF_SIDE * (place + 1)])
         for place, card in enumerate(_decode_cards(where, numbers))
@@ -250,14 +249,10 @@ def _decode_layout(where: str, message: ubongo_pb2.Layout) -> Layout:
 
 
 def _decode_cards(where: str, numbers: Sequence[int]) -> list[UbongoCard]:
-    return [_decode_card(number, where, place) for place, number in enumerate(numbers)]
-
-
-def _decode_card(number: int, where: str, place: int) -> UbongoCard:
-    card = _FROM_WIRE.get(number)
-    if card is None:
-        raise MalformedMove(f"{where}[{place}]: {number} is no card; they are 1 to {len(CARDS)}")
-    return card
+    for place, number in enumerate(numbers):
+        if number not in _FROM_WIRE:
+            raise MalformedMove(f"{where}[{place}]: {number} is no card; they are 1 to {len(CARDS)}")
+    return [_FROM_WIRE[number] for number in numbers]
 
 
 CODEC: Final = GameCodec(

@@ -160,9 +160,8 @@ def decode_view(message: ugo_pb2.View) -> UgoView:
     try:
         return _decode_fields(message)
     except KeyError as unknown:
-        raise MalformedView(
-            f"card number {unknown.args[0]} is none that this version of seatwise knows"
-        ) from None
+        number = unknown.args[0]
+        raise MalformedView(f"card number {number} is none that this version of seatwise knows") from None
 
 
 def _decode_fields(message: ugo_pb2.View) -> UgoView:
@@ -179,7 +178,7 @@ def _decode_fields(message: ugo_pb2.View) -> UgoView:
         legal_cards=_decode_cards(message.legal_cards[:]),
         won_cards=_decode_cards(message.won_cards[:]),
         arranger=Seat(message.arranger) if message.HasField("arranger") else None,
-        kingdoms=tuple(map(_known_kingdom, map(_check_part, map(_kingdom_bytes, message.kingdoms[:])))),
+        kingdoms=tuple(map(_known_kingdom, map(_kingdom_bytes, message.kingdoms[:]))),
         supply=message.supply,
         points=tuple([tuple(each.points[:]) for each in message.points[:]]),
         tricks=_decode_tricks(message.tricks[:]),
@@ -188,7 +187,7 @@ def _decode_fields(message: ugo_pb2.View) -> UgoView:
 
 
 def _decode_tricks(messages: Iterable[ugo_pb2.Trick]) -> tuple[Trick, ...]:
-    return tuple(map(_known_trick, map(_check_part, map(_trick_bytes, messages))))
+    return tuple(map(_known_trick, map(_trick_bytes, messages)))
 
 
 def check_view(view: UgoView, seat: int, seats: int) -> None:
@@ -199,9 +198,8 @@ def check_view(view: UgoView, seat: int, seats: int) -> None:
     for points in view.points:
         check_length("points", points, seats)
     check_seats("leader", (view.starter, view.leader), seats)
-    check_seats(
-        "tricks", [who for each in view.tricks + view.last_round for who in (each.leader, each.winner)], seats
-    )
+    tricks = view.tricks + view.last_round
+    check_seats("tricks", [seat for each in tricks for seat in (each.leader, each.winner)], seats)
     if view.arranger is not None:
         check_seats("arranger", (view.arranger,), seats)
     _check_cards(view, seat, seats)
@@ -228,30 +226,22 @@ _trick_bytes: Final = ugo_pb2.Trick.SerializeToString
 _kingdom_bytes: Final = ugo_pb2.Kingdom.SerializeToString
 
 
-def _check_part(data: bytes) -> bytes:
-    """Return the bytes of a part that is remembered. Raise `MalformedView` if no trick and no kingdom is so long."""
-    if len(data) > _LONGEST_PART:
-        raise MalformedView(
-            f"a trick or a kingdom has {len(data)} bytes; at most {_LONGEST_PART} are possible"
-        )
-    return data
-
-
-@lru_cache(maxsize=_KNOWN_PARTS)
-def _known_trick(data: bytes) -> Trick:
-    return _decode_trick(ugo_pb2.Trick.FromString(data))
-
-
-@lru_cache(maxsize=_KNOWN_PARTS)
-def _known_kingdom(data: bytes) -> Kingdom:
-    return _decode_kingdom(ugo_pb2.Kingdom.FromString(data))
-
-
 def _decode_cards(numbers: Iterable[int]) -> tuple[UgoCard, ...]:
     return tuple(map(_FROM_WIRE.__getitem__, numbers))
 
 
-def _decode_kingdom(message: ugo_pb2.Kingdom) -> Kingdom:
+def _check_length_of_part(data: bytes) -> None:
+    """Raise `MalformedView` if no trick and no kingdom is so long. Parts that raise are not remembered."""
+    if len(data) > _LONGEST_PART:
+        raise MalformedView(
+            f"a trick or a kingdom has {len(data)} bytes; at most {_LONGEST_PART} are possible"
+        )
+
+
+@lru_cache(maxsize=_KNOWN_PARTS)
+def _known_kingdom(data: bytes) -> Kingdom:
+    _check_length_of_part(data)
+    message = ugo_pb2.Kingdom.FromString(data)
     sections = tuple(_decode_cards(section.cards) for section in message.sections)
     if len(sections) != len(EMPTY_KINGDOM.sections):
         raise MalformedView(f"a kingdom has {len(EMPTY_KINGDOM.sections)} sections, not {len(sections)}")
@@ -260,7 +250,10 @@ def _decode_kingdom(message: ugo_pb2.Kingdom) -> Kingdom:
     return Kingdom(sections, message.farmers)
 
 
-def _decode_trick(message: ugo_pb2.Trick) -> Trick:
+@lru_cache(maxsize=_KNOWN_PARTS)
+def _known_trick(data: bytes) -> Trick:
+    _check_length_of_part(data)
+    message = ugo_pb2.Trick.FromString(data)
     return Trick(
         leader=Seat(message.leader),
         cards=_decode_cards(message.cards),
