@@ -7,11 +7,10 @@ cluster. So one script may use them together. No script uses keys with two tags.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
 
 from redis.crc import key_slot
-
-PREFIX = "seatwise:"
 
 OFFERS_CHANNEL = "seatwise:offers"
 """Channel that tells lobbies of a bot's new or withdrawn offer: `<bot> <match>/<seat>`."""
@@ -86,29 +85,41 @@ PROCESS_INDEX = "seatwise:{processes}:index"
 """Sorted set of processes by the time of their last heartbeat."""
 
 
+def owner_hash(name: str) -> str:
+    """A hash of the name of an owner: names of keys must not tell who has an account."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _key(kind: str, what: str) -> Callable[[str], str]:
+    """Return the function from the name of a thing of this kind to one of its keys."""
+    return lambda name: f"seatwise:{{{kind}:{name}}}:{what}"
+
+
+def _owner_key(what: str) -> Callable[[str], str]:
+    return lambda name: f"seatwise:{{owner:{owner_hash(name)}}}:{what}"
+
+
+def _competition_key(what: str) -> Callable[[str], str]:
+    """The same for ladders and leagues: `ladders/{id}` has the kind `ladder`."""
+    return lambda name: f"seatwise:{{{name.partition('/')[0].removesuffix('s')}:{name}}}:{what}"
+
+
 def match_set(facet: str) -> str:
     """Sorted set of the matches with this common property, for example `game/ugo` or `state/RUNNING`."""
     return f"{MATCH_SETS}{facet}"
 
 
-def match_fence(match: str) -> str:
-    """Hash of the match's epoch, owner and the other `FENCE_FIELDS`."""
-    return f"seatwise:{{match:{match}}}:fence"
+match_fence = _key("match", "fence")
+"""Hash of the match's epoch, owner and the other `FENCE_FIELDS`."""
 
+match_journal = _key("match", "journal")
+"""Stream of entries with ids `<seq>-0`."""
 
-def match_journal(match: str) -> str:
-    """Stream of entries with ids `<seq>-0`."""
-    return f"seatwise:{{match:{match}}}:journal"
+match_meta = _key("match", "meta")
+"""Hash of what lists and lookups show of a match."""
 
-
-def match_meta(match: str) -> str:
-    """Hash of what lists and lookups show of a match."""
-    return f"seatwise:{{match:{match}}}:meta"
-
-
-def match_record(match: str) -> str:
-    """The compressed record of a match that is over."""
-    return f"seatwise:{{match:{match}}}:record"
+match_record = _key("match", "record")
+"""The compressed record of a match that is over."""
 
 
 @lru_cache(maxsize=2_048)
@@ -123,60 +134,32 @@ def match_slot(match: str) -> int:
     return int(key_slot(match_fence(match).encode()))
 
 
-def bot_registration(bot: str) -> str:
-    """Hash of owner, token hash, dates and the number of Attend streams so far.
+bot_registration = _key("bot", "registration")
+"""Hash of owner, token hash, dates and the number of Attend streams so far. It outlives the bot: names are not reused."""
 
-    It outlives the bot, because names are not reused.
-    """
-    return f"seatwise:{{bot:{bot}}}:registration"
+bot_name_holder = _key("name", "holder")
+"""The id of the owner that may register versions of a bot of this name. It outlives the bots."""
 
+access_token = _key("token", "access")
+"""Hash of an access token: its holder, scopes, times and the hash of its secret. It expires 90 days after its end."""
 
-def bot_name_holder(name: str) -> str:
-    """The id of the owner that may register versions of a bot of this name. It outlives the bots."""
-    return f"seatwise:{{name:{name}}}:holder"
+invite = _key("invite", "invite")
+"""Hash of an invite: its quotas, uses, times, the hash of its secret, and hashes of the owners that have used it. It expires."""
 
+owner = _owner_key("owner")
+"""Hash of an owner: its quotas, its invite, when it was created, and the id by which names of bots are its."""
 
-def access_token(name: str) -> str:
-    """Hash of an access token: its holder, scopes, times and the hash of its secret. It expires 90 days after its end."""
-    return f"seatwise:{{token:{name}}}:access"
+owner_bots = _owner_key("bots")
+"""Set of the bots that an owner has registered."""
 
+owner_open_matches = _owner_key("open-matches")
+"""Sorted set of the matches that bots of the owner play; the score is when the match was counted last, in milliseconds."""
 
-def invite(name: str) -> str:
-    """Hash of an invite: its quotas, uses, times, the hash of its secret, and hashes of the owners that have used it. It expires."""
-    return f"seatwise:{{invite:{name}}}:invite"
+owner_day_matches = _owner_key("day-matches")
+"""Sorted set of the matches that bots of an owner with a quota of them began in the last 24 hours; the score is the time, in ms."""
 
-
-def owner_hash(name: str) -> str:
-    """A hash of the name of an owner: names of keys must not tell who has an account."""
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
-
-
-def owner(name: str) -> str:
-    """Hash of an owner: its quotas, its invite, when it was created, and the id by which names of bots are its."""
-    return f"seatwise:{{owner:{owner_hash(name)}}}:owner"
-
-
-def owner_bots(name: str) -> str:
-    """Set of the bots that an owner has registered."""
-    return f"seatwise:{{owner:{owner_hash(name)}}}:bots"
-
-
-def owner_open_matches(name: str) -> str:
-    """Sorted set of the matches that bots of the owner play; the score is when the match was counted last, in milliseconds."""
-    return f"seatwise:{{owner:{owner_hash(name)}}}:open-matches"
-
-
-def owner_day_matches(name: str) -> str:
-    """Sorted set of the matches that bots of the owner began in the last 24 hours; the score is the time, in milliseconds.
-
-    It is kept only for owners with a quota of such matches.
-    """
-    return f"seatwise:{{owner:{owner_hash(name)}}}:day-matches"
-
-
-def owner_watches(name: str) -> str:
-    """Sorted set of the matches' watches that the owner has open; the score is the end of the lease, in milliseconds."""
-    return f"seatwise:{{owner:{owner_hash(name)}}}:watches"
+owner_watches = _owner_key("watches")
+"""Sorted set of the matches' watches that the owner has open; the score is the end of the lease, in milliseconds."""
 
 
 def audit_pseudonym(kind: str, value: str) -> str:
@@ -199,43 +182,29 @@ def audit_addresses(who: str) -> str:
     return f"seatwise:{{audit}}:addresses:{who}"
 
 
-def bot_seats(bot: str) -> str:
-    """Set of the seats that the bot holds, each as `<match>/<seat>`."""
-    return f"seatwise:{{bot:{bot}}}:seats"
+bot_seats = _key("bot", "seats")
+"""Set of the seats that the bot holds, each as `<match>/<seat>`."""
 
+bot_attendance = _key("bot", "attendance")
+"""Hash of the bot's attendance: its lobby, its queues and its number of matches. Expires with its lease."""
 
-def bot_attendance(bot: str) -> str:
-    """Hash of the bot's attendance: its lobby, its queues and its number of matches. Expires with its lease."""
-    return f"seatwise:{{bot:{bot}}}:attendance"
+bot_off = _key("bot", "off")
+"""Hash from each ladder that the bot was taken off to the reason."""
 
+bot_untaken = _key("bot", "untaken")
+"""Hash of the untaken seats of the bot: seats of queues, each `<match>/<seat>`, in which it has not sat down yet.
 
-def bot_off(bot: str) -> str:
-    """Hash from each ladder that the bot was taken off to the reason."""
-    return f"seatwise:{{bot:{bot}}}:off"
+The value is `<state> <ms>`, where ms is the time of the offer. The state is `reserved` at first (then ms is 0), `offered` after
+the offer, `told` or `late` when the bot was told, and `left` when the bot has closed its stream since.
+"""
 
+bot_other_seats = _key("bot", "other-seats")
+"""Hash of the bot's seats that are not of a queue, with values like those of `bot_untaken`: seats of ladders, leagues, sets
+of deals and created matches. A seat stays until it is released; the hash expires a day after the last reservation.
+"""
 
-def bot_untaken(bot: str) -> str:
-    """Hash of the untaken seats of the bot: seats of queues, each `<match>/<seat>`, in which it has not sat down yet.
-
-    The value is `<state> <ms>`, where ms is the time of the offer. The state is `reserved` at first (then ms is 0), and
-    `offered` after the offer. It becomes `told` or `late` when the bot was told, and `left` when the bot has closed its stream
-    since.
-    """
-    return f"seatwise:{{bot:{bot}}}:untaken"
-
-
-def bot_other_seats(bot: str) -> str:
-    """Hash of the bot's seats that are not of a queue, with values like those of `bot_untaken`: seats of ladders, leagues, sets
-    of deals and created matches. A seat stays until it is released; the hash expires a day after the last reservation.
-    """
-    return f"seatwise:{{bot:{bot}}}:other-seats"
-
-
-def bot_no_shows(bot: str) -> str:
-    """Hash of the bot's no-shows in queues, of the seats that it has taken since, and of the time until which
-    it is off the queues.
-    """
-    return f"seatwise:{{bot:{bot}}}:no-shows"
+bot_no_shows = _key("bot", "no-shows")
+"""Hash of the bot's no-shows in queues, of the seats that it has taken since, and of the time until which it is off them."""
 
 
 def bot_excuse(bot: str) -> str:
@@ -243,80 +212,47 @@ def bot_excuse(bot: str) -> str:
     return f"seatwise:{{bot:{bot.split('/')[1]}}}:excuse"
 
 
-def bot_offers(bot: str) -> str:
-    """Hash from `<match>/<seat>` to `<epoch> <offer>`."""
-    return f"seatwise:{{bot:{bot}}}:offers"
+bot_offers = _key("bot", "offers")
+"""Hash from `<match>/<seat>` to `<epoch> <offer>`."""
 
+queue_waiting = _key("queue", "waiting")
+"""Sorted set of bots; the score is the time of entry, in milliseconds of Redis's clock."""
 
-def queue_waiting(queue: str) -> str:
-    """Sorted set of bots; the score is the time of entry, in milliseconds of Redis's clock."""
-    return f"seatwise:{{queue:{queue}}}:waiting"
+queue_seating = _key("queue", "seating")
+"""Hash from each proposed match to the bots that were taken off the queue for it and are not seated yet."""
 
+results_log = _competition_key("results")
+"""Stream of the results that count, with ids `<place>-0`."""
 
-def queue_seating(queue: str) -> str:
-    """Hash from each proposed match to the bots that were taken off the queue for it and are not seated yet."""
-    return f"seatwise:{{queue:{queue}}}:seating"
+results_places = _competition_key("places")
+"""Hash from each match to its place in the log."""
 
+league_settings = _competition_key("league")
+"""Hash of a league's settings."""
 
-def _of(competition: str, what: str) -> str:
-    """Return a key of a ladder or a league (`ladders/{id}`, `leagues/{id}`); all keys of one have the same hash tag."""
-    kind = competition.partition("/")[0].removesuffix("s")
-    return f"seatwise:{{{kind}:{competition}}}:{what}"
+league_absences = _competition_key("absences")
+"""Hash of the league's matches that were void because bots missed them: the bots against which that is held."""
 
+league_voids = _competition_key("voids")
+"""Set of the league's matches that were void."""
 
-def results_log(competition: str) -> str:
-    """Stream of the results that count, with ids `<place>-0`."""
-    return _of(competition, "results")
+ladder_settings = _competition_key("ladder")
+"""Hash of a ladder's settings and its published table."""
 
+ladder_history_times = _competition_key("history-times")
+"""Sorted set of the points of a ladder's history; member and score are the time in milliseconds."""
 
-def results_places(competition: str) -> str:
-    """Hash from each match to its place in the log."""
-    return _of(competition, "places")
+ladder_history_points = _competition_key("history-points")
+"""Hash of the time of a point to its table."""
 
+ladder_events = _competition_key("events")
+"""Stream of the ladder's events that are not results: absences and pardons."""
 
-def league_settings(name: str) -> str:
-    """Hash of a league's settings."""
-    return _of(name, "league")
+ladder_event_names = _competition_key("event-names")
+"""Hash of the events of which there is only one each."""
 
-
-def league_absences(name: str) -> str:
-    """Hash of the league's matches that were void because bots missed them: the bots against which that is held."""
-    return _of(name, "absences")
-
-
-def league_voids(name: str) -> str:
-    """Set of the league's matches that were void."""
-    return _of(name, "voids")
-
-
-def ladder_settings(name: str) -> str:
-    """Hash of a ladder's settings and its published table."""
-    return _of(name, "ladder")
-
-
-def ladder_history_times(name: str) -> str:
-    """Sorted set of the points of a ladder's history; member and score are the time in milliseconds."""
-    return _of(name, "history-times")
-
-
-def ladder_history_points(name: str) -> str:
-    """Hash of the time of a point to its table."""
-    return _of(name, "history-points")
-
-
-def ladder_events(name: str) -> str:
-    """Stream of the ladder's events that are not results: absences and pardons."""
-    return _of(name, "events")
-
-
-def ladder_event_names(name: str) -> str:
-    """Hash of the events of which there is only one each."""
-    return _of(name, "event-names")
-
-
-def deal_set(name: str) -> str:
-    """Hash of a set of duplicate deals: its seed, and by number its matches and their ends."""
-    return f"seatwise:{{set:{name}}}:deals"
+deal_set = _key("set", "deals")
+"""Hash of a set of duplicate deals: its seed, and by number its matches and their ends."""
 
 
 def process_beat(process: str) -> str:
@@ -324,11 +260,8 @@ def process_beat(process: str) -> str:
     return f"seatwise:{{processes}}:beat:{process}"
 
 
-def process_orders(process: str) -> str:
-    """Stream of orders to one process."""
-    return f"seatwise:{{process:{process}}}:orders"
+process_orders = _key("process", "orders")
+"""Stream of orders to one process."""
 
-
-def work_lease(work: str) -> str:
-    """The name of the process that holds this lease."""
-    return f"seatwise:{{lease:{work}}}:holder"
+work_lease = _key("lease", "holder")
+"""The name of the process that holds this lease."""

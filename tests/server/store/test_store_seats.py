@@ -255,5 +255,6 @@ async def test_a_number_that_was_long_in_coming_is_asked_for_again(
 @pytest.mark.parametrize("script", sorted(KEYS_OF_SCRIPTS))
 def test_the_keys_of_a_script_are_those_that_its_head_names(script: str) -> None:
     [named] = re.findall(r"KEYS: ([^.]*)\.", scripts.script_named(script).source.decode())
-    declared = [key.__name__.removeprefix("bot_").replace("_", " ") for key in KEYS_OF_SCRIPTS[script]]
+    names = {key: name for name, key in vars(keys).items() if name.startswith("bot_")}
+    declared = [names[key].removeprefix("bot_").replace("_", " ") for key in KEYS_OF_SCRIPTS[script]]
     assert declared == named.replace("-", " ").split(", ")
