@@ -156,7 +156,7 @@ class _Server:
         self._create_grpc()
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
-        self._flusher = Flusher.of(client, listeners, patience, facts.wait)
+        self._flusher = Flusher(client, listeners, patience, facts.wait)
         self._websockets = self._new_websockets()
         store = Store(client)
         self._token_uses = TokenUses(store.credentials)

@@ -57,7 +57,7 @@ def store(client: RedisClient) -> Store:
 @pytest_asyncio.fixture
 async def flusher(client: RedisClient) -> AsyncIterator[Flusher]:
     """A running flusher to the session's server."""
-    flusher = Flusher.of(client)
+    flusher = Flusher(client)
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)

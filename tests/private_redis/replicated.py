@@ -29,7 +29,7 @@ def gaps() -> Gaps:
 @pytest_asyncio.fixture
 async def flusher(client: RedisClient, gaps: Gaps) -> AsyncIterator[Flusher]:
     """A flusher that waits for no replica."""
-    flusher = Flusher.of(client, gaps.listeners(), _QUICK)
+    flusher = Flusher(client, gaps.listeners(), _QUICK)
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)
@@ -39,7 +39,7 @@ async def flusher(client: RedisClient, gaps: Gaps) -> AsyncIterator[Flusher]:
 async def careful(client: RedisClient, gaps: Gaps) -> AsyncIterator[Flusher]:
     """A flusher that waits for a replica, and for its disk where the servers know how."""
     facts = await check_server(client, allow_loss=False, wait_replicas=1)
-    flusher = Flusher.of(client, gaps.listeners(), _QUICK, facts.wait)
+    flusher = Flusher(client, gaps.listeners(), _QUICK, facts.wait)
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)

@@ -210,10 +210,10 @@ class SmallWorld(World):
 
     # Harms
 
-    def note_asked(self, commands: Sequence[tuple[Sequence[Any], Any]]) -> None:
+    def note_asked(self, commands: Sequence[Sequence[Any]]) -> None:
         """A process is about to send these commands."""
         host, path = asyncio.events._get_running_loop().name, path_here()  # type: ignore[union-attr]
-        for words, _ in commands:
+        for words in commands:
             self._asked[host, tuple(_as_bytes(word) for word in words)] = path
 
     def _path_of(self, host: str, command: list[bytes]) -> tuple[str, ...]:

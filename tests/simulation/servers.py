@@ -51,7 +51,7 @@ class Server:
     async def _start(self) -> None:
         client = new_client(URL)
         self.store = Store(client)
-        self.flusher = Flusher.of(client, Listeners(on_up=self._store_came))
+        self.flusher = Flusher(client, Listeners(on_up=self._store_came))
         common = self._common()
         self.flusher.start()
         common.lag.start_beat()

@@ -75,7 +75,7 @@ def heard() -> Heard:
 @pytest_asyncio.fixture
 async def quick(client: RedisClient, heard: Heard) -> AsyncIterator[Flusher]:
     """A flusher that loses patience soon."""
-    flusher = Flusher.of(client, heard.listeners(), QUICK)
+    flusher = Flusher(client, heard.listeners(), QUICK)
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)
@@ -99,7 +99,7 @@ async def test_entries_queued_together_go_together(
     monkeypatch.setattr(router, "NodeWriter", Watched)
     monkeypatch.setattr(Watched, "sizes", [])
     matches = await owned(store, 100)
-    flusher = Flusher.of(client, patience=AppendTimeouts(probe_s=60))
+    flusher = Flusher(client, patience=AppendTimeouts(probe_s=60))
     flusher.start()
     load = Load(flusher, matches, 3)
     load.start()
@@ -212,7 +212,7 @@ async def test_entries_answered_before_an_outage_are_answered_once(
 ) -> None:
     monkeypatch.setattr(router, "NodeWriter", Interrupted)
     matches = await owned(store, 11)
-    flusher = Flusher.of(client, patience=QUICK)
+    flusher = Flusher(client, patience=QUICK)
     flusher.start()
     await flusher.append_and_wait(matches.pop(), 1, "a", 1, [b"loads the script"])
     load = Load(flusher, matches, 5)
@@ -242,7 +242,7 @@ async def test_a_redis_gone_for_good_is_said_once(
 ) -> None:
     with EmbeddedRedis(tmp_path_factory.mktemp("gone")) as server:
         client = new_client(server.url)
-        flusher = Flusher.of(client, heard.listeners(), AppendTimeouts(probe_s=0.01, gone_for_good_s=0.1))
+        flusher = Flusher(client, heard.listeners(), AppendTimeouts(probe_s=0.01, gone_for_good_s=0.1))
         flusher.start()
     flusher.append_entries("matches/1", 1, "a", 1, [b"e"], lambda _: None)
     await until(lambda: "lost" in heard.said)
@@ -256,7 +256,7 @@ async def test_a_redis_gone_for_good_is_said_once(
 
 async def test_closing_sends_what_is_queued(store: Store, client: RedisClient) -> None:
     matches = await owned(store, 1_500)
-    flusher = Flusher.of(client)
+    flusher = Flusher(client)
     flusher.start()
     heard: list[AppendResult] = []
     for match in matches:

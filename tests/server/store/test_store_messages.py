@@ -32,7 +32,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ask_redis = SharedMessages._ask_redis
 
     async def noting(shared: SharedMessages, commands: Sequence[Command]) -> Any:
-        sent.append([str(words[0]) for words, _ in commands])
+        sent.append([str(words[0]) for words in commands])
         return await ask_redis(shared, commands)
 
     monkeypatch.setattr(SharedMessages, "_ask_redis", noting)
@@ -112,7 +112,7 @@ async def test_a_message_that_ends_early_leaves_no_answer_for_the_next_one(
     client: RedisClient, redis_client: Redis
 ) -> None:
     messages = client._messages  # type: ignore[attr-defined]
-    asking = asyncio.create_task(messages._ask_redis([(("BLPOP", "empty", 0), {}), (("GET", "other"), {})]))
+    asking = asyncio.create_task(messages._ask_redis([("BLPOP", "empty", 0), ("GET", "other")]))
 
     async def blocked(count: int) -> None:
         async with asyncio.timeout(30):
@@ -146,5 +146,5 @@ async def test_a_message_that_is_cancelled_while_it_hangs_up_gives_its_connectio
     monkeypatch.setattr(connection, "send_packed_command", cut_off)
     monkeypatch.setattr(connection, "disconnect", cancelled)
     with pytest.raises(asyncio.CancelledError):
-        await messages._ask_redis([(("PING",), {})])
+        await messages._ask_redis([("PING",)])
     assert not pool._in_use_connections

@@ -28,7 +28,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def ignore_event(*_: object) -> None:
-    """Do nothing; the default of `Listeners`."""
+    """Do nothing, where nobody waits for the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,22 +182,19 @@ class AppendRouter:
 
     def _writer_to(self, address: NodeAddress) -> NodeWriter:
         if address not in self._writers:
-            writer = self._writers[address] = self._new_writer(address)
+            writer = self._writers[address] = NodeWriter(
+                address,
+                lambda: self._routes.new_connection(address),
+                self.on_replies,
+                self.on_failure,
+                self._patience,
+                self._wait,
+            )
             writer.start()
             if self.down_since is not None:  # the new node of an outage must show that the outage is over
                 self._down.add(address)
                 writer.wake_probe()
         return self._writers[address]
-
-    def _new_writer(self, address: NodeAddress) -> NodeWriter:
-        return NodeWriter(
-            address,
-            lambda: self._routes.new_connection(address),
-            self.on_replies,
-            self.on_failure,
-            self._patience,
-            self._wait,
-        )
 
     def _stop_writer(self, writer: NodeWriter) -> list[PendingAppend]:
         appends, task = writer.stop_now()

@@ -15,17 +15,14 @@ from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys
 from seatwise_server.store.group_commit.node_writer import APPEND, TOUCH, AppendTimeouts, PendingAppend
-from seatwise_server.store.group_commit.router import AppendRouter, Listeners, call_safely
-from seatwise_server.store.redis.address import Topology
+from seatwise_server.store.group_commit.router import AppendRouter, Listeners, call_safely, ignore_event
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.durability import ReplicaWait, pack_command
 
 PACKED_FROM = 4_096
 """The number of bytes of entries that are packed together. A smaller number would compress worse; a larger one would leave more unpacked."""
-
 _TAIL_COMPRESSION = 1
 
-__all__ = ["AppendResult", "AppendTimeouts", "Done", "Flusher", "Listeners"]
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -94,10 +91,8 @@ _RESULTS = tuple(AppendResult(number) for number in range(4))
 class Flusher:
     """Writes appends to Redis for all matches of a process.
 
-    `append_entries` only queues. Each node has one writer, which sends everything that is queued for it as one
-    batch, awaits all replies, and repeats. Each match has one append under way at a time, and `done` is called
-    in their order. While a node is gone its appends wait; then they are sent again to the node that has its
-    slots. The script recognises repeats, so nothing is written twice.
+    Each match has one append under way at a time, and `done` is called in their order. While a node is gone its appends
+    wait; then they are sent again to the node that has its slots. The script recognises repeats, so nothing is written twice.
 
     If Redis has forgotten entries of a match whose tail is kept, they are written again. This happens when an
     append finds the journal too short, after each outage, and after each change of the topology.
@@ -105,35 +100,28 @@ class Flusher:
 
     def __init__(
         self,
-        routes: Topology,
+        client: RedisClient,
         listeners: Listeners | None = None,
         patience: AppendTimeouts | None = None,
         wait: ReplicaWait | None = None,
     ) -> None:
+        """The flusher has connections of its own to the Redis of this client."""
         self._listeners = listeners or Listeners()
         self._wait = wait or ReplicaWait()
         self._pending: dict[str, list[PendingAppend] | None] = {}
         """Matches with an append under way, each with the appends that wait behind it."""
         self._tails: dict[str, JournalTail] = {}
         self._settled = asyncio.Event()
-        self._router = self._new_router(routes, patience or AppendTimeouts())
+        self._router = AppendRouter(
+            client.routes,
+            replace(self._listeners, on_up=self._on_recovery),
+            patience or AppendTimeouts(),
+            self._wait,
+            self._on_reply,
+            self._check_all_tails,
+        )
         self.mends = 0
         """The number of times that lost entries of a journal were written again."""
-
-    @classmethod
-    def of(
-        cls,
-        client: RedisClient,
-        listeners: Listeners | None = None,
-        patience: AppendTimeouts | None = None,
-        wait: ReplicaWait | None = None,
-    ) -> Flusher:
-        """Return a flusher for the Redis of this client, with connections of its own."""
-        return cls(client.routes, listeners, patience, wait)
-
-    def _new_router(self, routes: Topology, patience: AppendTimeouts) -> AppendRouter:
-        listeners = replace(self._listeners, on_up=self._on_recovery)
-        return AppendRouter(routes, listeners, patience, self._wait, self._on_reply, self._check_all_tails)
 
     @property
     def healthy(self) -> bool:
@@ -228,10 +216,7 @@ class Flusher:
     # Journals of which Redis has forgotten a part
 
     def keep_tail(self, match: str, epoch: int, owner: str, entries: Sequence[bytes]) -> None:
-        """From now on keeps the entries of the match's journal, so that they can be written again if Redis forgets them.
-
-        `entries` is the present content of the journal; later appends are added automatically.
-        """
+        """Keep these entries of the match's journal, and all later ones, to write them again if Redis forgets them."""
         self._tails[match] = JournalTail(epoch, owner, entries)
 
     def drop_tail(self, match: str) -> None:
@@ -255,7 +240,7 @@ class Flusher:
     def _check_all_tails(self) -> None:
         """Check all journals except those with an append under way: that append does it."""
         for match in self._tails.keys() - self._pending.keys():
-            self._check_tail(match, _ignore_answer)
+            self._check_tail(match, ignore_event)
 
     def _on_recovery(self, gap_s: float) -> None:
         call_safely(self._listeners.on_up, gap_s)
@@ -287,7 +272,3 @@ def _future_answer() -> tuple[asyncio.Future[AppendResult], Done]:
             answer.set_result(it)
 
     return answer, settle
-
-
-def _ignore_answer(_: AppendResult) -> None:
-    """Used where nothing waits for the answer."""

@@ -197,10 +197,9 @@ class ClusterTopology:
         raise trouble
 
     async def _ask_node(self, address: NodeAddress) -> list[Any]:
-        async with asyncio.timeout(NODE_SLOTS_S):
-            async with open_for_commands(self.new_connection(address)) as ask:
-                answer: list[Any] = await ask("CLUSTER", "SLOTS")
-                return answer
+        async with open_for_commands(self.new_connection(address), NODE_SLOTS_S) as ask:
+            answer: list[Any] = await ask("CLUSTER", "SLOTS")
+            return answer
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
         return connection_to(address, self._options)
@@ -222,18 +221,21 @@ def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConn
 
 
 @asynccontextmanager
-async def open_for_commands(connection: AbstractConnection) -> AsyncIterator[Callable[..., Any]]:
-    """Yield a function that sends a command on this connection and returns the raw reply."""
+async def open_for_commands(
+    connection: AbstractConnection, within_s: float
+) -> AsyncIterator[Callable[..., Any]]:
+    """Yield a function that sends a command on this connection and returns the raw reply, all within these seconds."""
 
     async def ask(*command: bytes | str | int) -> Any:
         await connection.send_command(*command, check_health=False)
         return await connection.read_response()
 
-    try:
-        await connection.connect()  # type: ignore[no-untyped-call]
-        yield ask
-    finally:
-        await connection.disconnect(nowait=True)
+    async with asyncio.timeout(within_s):
+        try:
+            await connection.connect()  # type: ignore[no-untyped-call]
+            yield ask
+        finally:
+            await connection.disconnect(nowait=True)
 
 
 class SharedSentinel(Sentinel):

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from redis.asyncio import ConnectionPool, Redis
@@ -60,13 +61,13 @@ _OUTAGE_WORDS = (
 )  # fmt: skip
 _CLUSTER_WORDS = ("Redis Cluster cannot be connected", "All slots are not covered")
 
-Command: TypeAlias = tuple[Sequence[bytes | str | int], dict[str, Any]]
-"""The words of a command, and redis-py's options for parsing its answer."""
+Argument: TypeAlias = bytes | str | int
+Command: TypeAlias = Sequence[Argument]
+"""The words of a command."""
 
 MOST_COMMANDS_A_MESSAGE = 128
 """The most commands of one message; more than that go into several messages at once."""
 
-Argument: TypeAlias = bytes | str | int
 REPLY_TIMEOUT_S = 10.0
 """The longest that a command waits for its reply, in seconds; blocking reads ask for at most half of it."""
 
@@ -80,9 +81,7 @@ LONGEST_BLOCK_MS = 5_000
 """The longest wait that a blocking read may ask for; callers repeat it."""
 
 MOST_COMMANDS_AT_ONCE = 64
-"""The most messages of one client at the same time, in a cluster the most commands. Others wait, so that a burst does not open many
-connections.
-"""
+"""The most messages of one client at the same time, in a cluster the most commands: a burst does not open many connections."""
 
 MOST_CONNECTIONS = 1_000
 SILENCE_S = 5.0
@@ -198,9 +197,8 @@ class SharedMessages:
         pool = self._redis.connection_pool
         connection: Any = await pool.get_connection()  # type: ignore[no-untyped-call]
         try:
-            packed = connection.pack_commands([words for words, _ in commands])
-            await connection.send_packed_command(packed)
-            answers = [await self._read_answer(connection, *command) for command in commands]
+            await connection.send_packed_command(connection.pack_commands(commands))
+            answers = [await self._read_answer(connection, command[0]) for command in commands]
         except BaseException:
             # The next message would take unread answers for its own.
             try:
@@ -211,24 +209,20 @@ class SharedMessages:
         await pool.release(connection)
         return answers
 
-    async def _read_answer(
-        self, connection: Any, words: Sequence[bytes | str | int], options: dict[str, Any]
-    ) -> Any:
-        """Return the answer to one command, or the error that is its answer."""
+    async def _read_answer(self, connection: Any, name: Any) -> Any:
+        """Return the answer to the command of this name, or the error that is its answer."""
         try:
-            name: Any = words[0]
-            return await self._redis.parse_response(connection, name, **options)
+            return await self._redis.parse_response(connection, name)
         except ResponseError as error:
             return error
 
 
 def _answer_requests(requests: Sequence[_Request], answers: Sequence[Any]) -> None:
-    start = 0
+    left = iter(answers)
     for request in requests:
-        end = start + len(request.commands)
+        own = list(islice(left, len(request.commands)))
         if not request.answers.done():  # else its caller was cancelled
-            request.answers.set_result(list(answers[start:end]))
-        start = end
+            request.answers.set_result(own)
 
 
 def _fail_requests(requests: Sequence[_Request], error: BaseException) -> None:
@@ -256,16 +250,13 @@ class RedisClient(Protocol):
     def routes(self) -> Topology:
         """The topology, for users that need a connection of their own."""
 
-    async def call(self, *command: Argument, **options: Any) -> Any:
-        """Send one command and return its answer; the options are redis-py's own, for parsing the answer.
+    async def call(self, *command: Argument) -> Any:
+        """Send one command and return its answer. In a cluster its first key decides the node: every command of the store has one."""
 
-        In a cluster the first key of the command decides the node: every command of the store has a key.
-        """
-
-    async def call_blocking(self, *command: Argument, **options: Any) -> Any:
+    async def call_blocking(self, *command: Argument) -> Any:
         """Like `call`, for a command that waits in Redis. It has a connection of its own and does not delay other commands."""
 
-    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    async def call_many(self, commands: Sequence[Command]) -> list[Any]:
         """Return the answers to several commands; they are not atomic. Commands on the same key keep their order."""
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
@@ -282,29 +273,33 @@ class SingleClient:
     """One server; with sentinels, the server that they name when a connection is made."""
 
     def __init__(
-        self, mode: RedisMode, quick: Redis, patient: Redis, routes: Topology, bridge_s: float
+        self,
+        target: RedisTarget,
+        quick: Redis,
+        patient: Redis,
+        bridge_s: float,
+        sentinel: SharedSentinel | None = None,
     ) -> None:
-        self.mode = mode
-        self.routes = routes
+        self.mode = target.mode
+        self.routes = SingleNodeTopology(quick.connection_pool.make_connection, target.options)
         self._quick = quick
         self._patient = patient
         """For commands that wait in Redis; it has connections of its own."""
         self._bridge_s = bridge_s
         self._messages = SharedMessages(quick, MOST_COMMANDS_AT_ONCE)
-        self._sentinel: SharedSentinel | None = None
+        self._sentinel = sentinel
 
     @classmethod
-    def connect_to(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
+    def connect_to(cls, target: RedisTarget, bridge_s: float) -> SingleClient:
         """Return a client for redis://, rediss:// or unix://."""
         quick, patient = (
             Redis.from_pool(ConnectionPool(**client_limits(REPLY_TIMEOUT_S), **target.options))
             for _ in range(2)
         )
-        routes = SingleNodeTopology(quick.connection_pool.make_connection, target.options)
-        return cls(target.mode, quick, patient, routes, bridge_s)
+        return cls(target, quick, patient, bridge_s)
 
     @classmethod
-    def connect_by_sentinels(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
+    def connect_by_sentinels(cls, target: RedisTarget, bridge_s: float) -> SingleClient:
         """Return a client for the primary that the sentinels name."""
         sentinel = SharedSentinel(  # type: ignore[no-untyped-call]
             target.hosts,
@@ -314,25 +309,19 @@ class SingleClient:
             sentinel.master_for(target.service, **_with_tls(target.options), **client_limits(timeout_s))
             for timeout_s in (FAILOVER_REPLY_TIMEOUT_S, REPLY_TIMEOUT_S)
         )
-        routes = SingleNodeTopology(quick.connection_pool.make_connection, target.options)
-        client = cls(target.mode, quick, patient, routes, bridge_s)
-        client._sentinel = sentinel
-        return client
+        return cls(target, quick, patient, bridge_s, sentinel)
 
-    async def call(self, *command: Argument, **options: Any) -> Any:
-        [answer] = await retry_through_outage(lambda: self._send_all([(command, options)]), self._bridge_s)
+    async def call(self, *command: Argument) -> Any:
+        [answer] = await self.call_many([command])
         return answer
 
-    async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        return await retry_through_outage(
-            lambda: _execute_command(self._patient, command, options), self._bridge_s
-        )
+    async def call_blocking(self, *command: Argument) -> Any:
+        execute: Any = self._patient.execute_command
+        return await retry_through_outage(lambda: execute(*command), self._bridge_s)
 
-    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    async def call_many(self, commands: Sequence[Command]) -> list[Any]:
         """See `RedisClient`. All commands are sent in one message, with those of other callers of this turn of the loop."""
-        return await retry_through_outage(
-            lambda: self._send_all([(command, {}) for command in commands]), self._bridge_s
-        )
+        return await retry_through_outage(lambda: self._send_all(commands), self._bridge_s)
 
     async def _send_all(self, commands: Sequence[Command]) -> list[Any]:
         """Return all answers; raises the first error among them, after all commands were executed."""
@@ -366,10 +355,6 @@ def _with_tls(options: dict[str, Any]) -> dict[str, Any]:
     """Request TLS by name, because sentinels choose the class of their connections themselves."""
     others = {name: it for name, it in options.items() if name != "connection_class"}
     return others | {"ssl": True} if "connection_class" in options else others
-
-
-def _execute_command(redis: Redis, command: tuple[Argument, ...], options: dict[str, Any]) -> Any:
-    return redis.execute_command(*command, **options)  # type: ignore[no-untyped-call]
 
 
 async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator[tuple[str, str], None]:

@@ -32,6 +32,7 @@ from seatwise_server.store.redis.client import (
     MOST_COMMANDS_AT_ONCE,
     REPLY_TIMEOUT_S,
     Argument,
+    Command,
     RedisClient,
     SingleClient,
     client_limits,
@@ -45,29 +46,24 @@ class ClusterClient:
 
     mode = RedisMode.CLUSTER
 
-    def __init__(self, target: RedisTarget, bridge_s: float = BRIDGED_S) -> None:
+    def __init__(self, target: RedisTarget, bridge_s: float) -> None:
         self.routes = ClusterTopology(target.hosts, target.options)
         self._target = target
         self._quick = _new_cluster(target, FAILOVER_REPLY_TIMEOUT_S)
         self._patient = _new_cluster(target, REPLY_TIMEOUT_S)
         """For commands that wait in Redis; it has connections of its own."""
         self._bridge_s = bridge_s
-        self._turns = asyncio.Semaphore(
-            MOST_COMMANDS_AT_ONCE
-        )  # above its limit redis-py raises instead of waiting
+        self._turns = asyncio.Semaphore(MOST_COMMANDS_AT_ONCE)
+        """Above its limit redis-py raises instead of waiting."""
 
-    async def call(self, *command: Argument, **options: Any) -> Any:
+    async def call(self, *command: Argument) -> Any:
         async with self._turns:
-            return await retry_through_outage(
-                lambda: _execute_command(self._quick, command, options), self._bridge_s
-            )
+            return await retry_through_outage(lambda: _execute_command(self._quick, command), self._bridge_s)
 
-    async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        return await retry_through_outage(
-            lambda: _execute_command(self._patient, command, options), self._bridge_s
-        )
+    async def call_blocking(self, *command: Argument) -> Any:
+        return await retry_through_outage(lambda: _execute_command(self._patient, command), self._bridge_s)
 
-    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    async def call_many(self, commands: Sequence[Command]) -> list[Any]:
         """See `RedisClient`. Commands of one slot go one after the other, different slots at the same time."""
         by_slot: dict[int, list[int]] = defaultdict(list)
         for number, command in enumerate(commands):
@@ -121,12 +117,10 @@ def _new_cluster(target: RedisTarget, timeout_s: float) -> RedisCluster:
     )
 
 
-async def _execute_command(
-    cluster: RedisCluster, command: tuple[Argument, ...], options: dict[str, Any]
-) -> Any:
+async def _execute_command(cluster: RedisCluster, command: Command) -> Any:
     try:
         await cluster.initialize()
-        return await cluster.execute_command(*command, **options)
+        return await cluster.execute_command(*command)
     except AttributeError as error:  # redis-py closed the connection while the command used it
         raise RedisConnectionError("redis-py has hung up") from error
     except ClusterError as error:
@@ -135,7 +129,7 @@ async def _execute_command(
         return await _execute_where_it_moves(cluster, command)
 
 
-async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument, ...]) -> Any:
+async def _execute_where_it_moves(cluster: RedisCluster, command: Command) -> Any:
     """Run a command whose slot is moving: the old node names the new one, which gets ASKING on the same connection."""
     slot = _slot_of(command)
     try:
@@ -151,7 +145,7 @@ async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument
     return pair[1].result
 
 
-def _slot_of(command: Sequence[Argument]) -> int:
+def _slot_of(command: Command) -> int:
     """Return the slot of the command's first key, for the commands of this store."""
     match command[0]:
         case "EVALSHA" | "EVAL":
@@ -164,12 +158,9 @@ def _slot_of(command: Sequence[Argument]) -> int:
 
 
 def new_client(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
-    """Return a client for the Redis behind the URL; it connects with its first command.
+    """Return a client for the Redis behind the URL; it connects with its first command. `address` lists the kinds of URL.
 
-    `address` lists the kinds of URL.
-
-    The client retries through an outage of up to `bridge_s` seconds. It repeats a command whose reply was lost, so only send
-    commands that may run twice. Raises ValueError for a URL of another kind, and for unknown options.
+    It retries through an outage of up to `bridge_s` seconds. Raises ValueError for a URL of another kind, and for unknown options.
     """
     target = parse_target(url)
     try:

@@ -18,7 +18,6 @@ from seatwise_server.store.redis.client import BRIDGED_S, RedisClient, as_pairs,
 
 pack_command: Callable[[tuple[object, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub allows one-tuples only
 
-_log = structlog.get_logger()
 OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
 NODE_ANSWER_S = 3.0
@@ -161,9 +160,7 @@ async def check_server(
     _refuse_kind(facts)
     for node in facts.nodes:
         _refuse_old(node)
-        _refuse_eviction(node)
-        if not allow_loss:
-            _refuse_loss(node)
+        _refuse_settings(node, allow_loss)
     _refuse_too_few_replicas(facts)
     return facts
 
@@ -179,13 +176,11 @@ async def check_settings(client: RedisClient, *, allow_loss: bool) -> None:
         return
     for node in facts.nodes:
         try:
-            _refuse_eviction(node)
-            if not allow_loss:
-                _refuse_loss(node)
+            _refuse_settings(node, allow_loss)
         except StoreRefused as refused:
             if node in facts.primaries:
                 raise
-            _log.error("replica_is_not_safe", node=node.name, why=str(refused))
+            log.error("replica_is_not_safe", node=node.name, why=str(refused))
 
 
 async def read_facts(client: RedisClient, wait_replicas: int = 0) -> ServerFacts:
@@ -224,10 +219,7 @@ async def _ask_replica(client: RedisClient, address: NodeAddress) -> NodeFacts |
 
 
 async def _ask_node(client: RedisClient, address: NodeAddress) -> NodeFacts:
-    async with (
-        asyncio.timeout(NODE_ANSWER_S),
-        open_for_commands(client.routes.new_connection(address)) as ask,
-    ):
+    async with open_for_commands(client.routes.new_connection(address), NODE_ANSWER_S) as ask:
         info = _parse_info(await ask("INFO"))
         if info.get("loading") == "1":  # while it loads, it reports that it has no append-only file
             raise BusyLoadingError("it is loading its data from disk")
@@ -264,13 +256,11 @@ async def read_setting(ask: Any, name: str) -> str:
         answer = await ask("CONFIG", "GET", name)
     except ResponseError:  # hosted services do not allow CONFIG
         return "unknown"
-    for _, value in as_pairs(answer):
-        return str(value.decode())
-    return "unknown"
+    return next((str(value.decode()) for _, value in as_pairs(answer)), "unknown")
 
 
 def _version_number(version: str) -> tuple[int, int]:
-    major, minor = (int(part) for part in re.findall(r"\d+", version + ".0")[:2])
+    major, minor = map(int, re.findall(r"\d+", version + ".0")[:2])
     return major, minor
 
 
@@ -296,15 +286,14 @@ def _refuse_old(node: NodeFacts) -> None:
         )
 
 
-def _refuse_eviction(node: NodeFacts) -> None:
+def _refuse_settings(node: NodeFacts, allow_loss: bool) -> None:
     if node.maxmemory_policy != "noeviction":
         raise StoreRefused(
             f"This {node.name} may evict matches when memory is short: maxmemory-policy is "
             f'"{node.maxmemory_policy}". Set: CONFIG SET maxmemory-policy noeviction'
         )
-
-
-def _refuse_loss(node: NodeFacts) -> None:
+    if allow_loss:
+        return
     if not node.appendonly:
         raise StoreRefused(
             f"This {node.name} keeps no append-only file, so its restart would lose acknowledged moves. "
@@ -342,10 +331,7 @@ async def rewrite_files(client: RedisClient) -> bool:
 
 async def _rewrite_node(client: RedisClient, address: NodeAddress) -> bool:
     try:
-        async with (
-            asyncio.timeout(NODE_ANSWER_S),
-            open_for_commands(client.routes.new_connection(address)) as ask,
-        ):
+        async with open_for_commands(client.routes.new_connection(address), NODE_ANSWER_S) as ask:
             if await read_setting(ask, "auto-aof-rewrite-percentage") == REWRITES_NOTHING:
                 raise ResponseError("auto-aof-rewrite-percentage is 0")
             await ask("BGREWRITEAOF")
