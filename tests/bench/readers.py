@@ -60,7 +60,7 @@ async def store_matches(url: str, count: int) -> None:
         fields: dict[str, Any] = {"format": "seatwise.journal/1", "setup": canonical_json(setup.to_json())}
         meta = {**fields, "state": "SEATING", "queue": "created"}
         await store.matches.create_match(setup.match, meta, facets=facets_of(setup))
-        epoch = await store.journal.claim_match(setup.match, "bench", 0)
+        epoch, _ = await store.journal.claim_match(setup.match, "bench", 0)
         end = end_of(setup, [encode_entry(entry) for entry in desk.journal])
         await Delivery(store, KEEP_S).deliver_match(setup, epoch, "bench", end)
     await client.close_connections()

@@ -125,7 +125,7 @@ class MatchClaims:
         """Return the new epoch and the entries; None if the match is another owner's, or over."""
         job, fence = unowned.job, unowned.fence
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
-        claim = self.store.journal.claim_and_read
+        claim = self.store.journal.claim_match
         try:
             return await claim(job.match, self.owner, expected, confirmed, unowned.death)
         except MatchRetired:

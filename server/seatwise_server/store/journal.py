@@ -10,18 +10,14 @@ from typing import Any
 
 from seatwise_server.store import keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
-from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
+from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.matches import enter_state
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS
-from seatwise_server.store.redis.scripts import ScriptCall, StorePart
-
-__all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, as_pairs
+from seatwise_server.store.redis.scripts import StorePart
 
 _RECORD_COMPRESSION = 3
-"""The compression level of zlib: for a record of 25 kB it takes 0.3 ms, a third of the default's time. The
-result is 10 % longer.
-"""
+"""The level of zlib: for a record of 25 kB it takes 0.3 ms, a third of the default's time. The result is 10 % longer."""
 
 
 class Death(StrEnum):
@@ -77,29 +73,15 @@ class Journal(StorePart):
         expected_epoch: int,
         confirmed: int | None = None,
         death: Death = Death.NONE,
-    ) -> int:
-        """Make `owner` the owner of the match and return the new epoch.
-
-        Expects the fence at `expected_epoch`; 0 means that there is no fence. With `confirmed` the claim
-        succeeds only if the previous owner has not confirmed its fence since that number was read.
-
-        Raises FenceLost if the fence is at another epoch, and MatchRetired if the match is over. A repeat by
-        the same owner returns the same epoch. Claim first, then read the journal.
-        """
-        claim = _claim_call(match, owner, expected_epoch, confirmed, death)
-        [answer] = await scripts.run_in_order(self._client, claim)
-        return _parse_epoch(match, answer)
-
-    async def claim_and_read(
-        self,
-        match: str,
-        owner: str,
-        expected_epoch: int,
-        confirmed: int | None = None,
-        death: Death = Death.NONE,
     ) -> tuple[int, list[bytes]]:
-        """Claim the match like `claim_match`, then read its entries; one message, in this order. Return the new epoch and them."""
-        claim = _claim_call(match, owner, expected_epoch, confirmed, death)
+        """Make `owner` the owner of the match. Return the new epoch, and the entries of the journal, which are read after it.
+
+        Expects the fence at `expected_epoch`; 0 means that there is no fence. With `confirmed` the claim succeeds only if the
+        previous owner has not confirmed its fence since that number was read. A repeat by the same owner returns the same
+        epoch. Raises FenceLost if the fence is at another epoch, and MatchRetired if the match is over.
+        """
+        seen = "" if confirmed is None else str(confirmed)
+        claim = ("claim", [keys.match_fence(match)], (owner, expected_epoch, seen, death))
         read = ("XRANGE", keys.match_journal(match), "-", "+")
         answer, found = await scripts.run_and_call(self._client, [claim], [read])
         return _parse_epoch(match, answer), _parse_entries(found)
@@ -109,18 +91,15 @@ class Journal(StorePart):
         return Fence.from_fields(await self._call("HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
     async def confirm_fence(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """Confirm that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis
-        has forgotten the claim.
+        """Confirm that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis has forgotten it.
 
         Each OK is counted in the fence, so a claim that relies on an older count fails.
         """
-        args = (epoch, owner)
-        return AppendResult(await self._run("confirm", [keys.match_fence(match)], *args))
+        return AppendResult(await self._run("confirm", [keys.match_fence(match)], epoch, owner))
 
     async def clear_deaths(self, match: str, epoch: int, owner: str) -> AppendResult:
         """Reset the deaths of this match to 1: only the last one still counts. FENCED if the match is another's. Repeatable."""
-        named = [keys.match_fence(match)]
-        return AppendResult(await self._run("pardon", named, epoch, owner))
+        return AppendResult(await self._run("pardon", [keys.match_fence(match)], epoch, owner))
 
     async def reclaim_match(self, match: str, owner: str, epoch: int) -> int:
         """Return a new epoch for a match whose claim, at `epoch`, Redis has forgotten in a failover.
@@ -148,7 +127,7 @@ class Journal(StorePart):
         answer = await self._client.call_blocking("XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-0")
         if not answer:
             return []
-        [(_, found)] = answer.items() if isinstance(answer, dict) else answer
+        [(_, found)] = as_pairs(answer)
         return _parse_entries(found)
 
     async def last_seq(self, match: str) -> int:
@@ -167,11 +146,6 @@ class Journal(StorePart):
         args = (epoch, owner, zlib.compress(record, _RECORD_COMPRESSION), result, state)
         retire = ("retire", [name(match) for name in named], args)
         return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), retire))[1])
-
-
-def _claim_call(match: str, owner: str, epoch: int, confirmed: int | None, death: Death) -> ScriptCall:
-    seen = "" if confirmed is None else str(confirmed)
-    return "claim", [keys.match_fence(match)], (owner, epoch, seen, death)
 
 
 def _parse_epoch(match: str, answer: list[Any]) -> int:

@@ -321,7 +321,7 @@ async def seated(store: Store, it: Desk, meta: dict[str, Any]) -> int:
         await store.seats.reserve_all(it.setup.match, [(bot, seat)], queued=it.setup.bots)
         await put_offer(store, bot, it.setup.match, seat, 1, b"offer")
         await store.no_shows.note_told(bot, [SeatOf(it.setup.match, seat)])
-    return await store.journal.claim_match(it.setup.match, "a", 0)
+    return (await store.journal.claim_match(it.setup.match, "a", 0))[0]
 
 
 async def missed(store: Store, bot: str) -> int:

@@ -135,7 +135,7 @@ async def play_out(store: Store) -> str:
     desk.setup, desk.match = setup, Match(setup)
     desk.sit_all()
     desk.play_out()
-    epoch = await store.journal.claim_match(job.match, "referee", 0)
+    epoch, _ = await store.journal.claim_match(job.match, "referee", 0)
     end = end_of(setup, [encode_entry(entry) for entry in desk.journal])
     assert await Delivery(store, KEEP_S).deliver_match(setup, epoch, "referee", end)
     await store.jobs.finish_job(job.job_id)

@@ -87,7 +87,7 @@ async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[b
     return (
         it,
         [encode_entry(entry) for entry in it.journal],
-        await store.journal.claim_match(it.setup.match, "a", 0),
+        (await store.journal.claim_match(it.setup.match, "a", 0))[0],
     )
 
 
@@ -224,7 +224,7 @@ async def unseated(store: Store, competition: str = LADDER, seats: int = 2) -> t
     await put_offer(store, bot, it.setup.match, 0, 1, b"offer")
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert end.message.void_reason == "TOO_FEW_SAT"
-    return it, end, await store.journal.claim_match(it.setup.match, "a", 0)
+    return it, end, (await store.journal.claim_match(it.setup.match, "a", 0))[0]
 
 
 async def lose_lobby(store: Store, bot: str) -> None:
@@ -286,7 +286,7 @@ async def test_a_bot_that_never_sat_in_a_void_match_is_noted_once(store: Store) 
     journal = [encode_entry(entry) for entry in it.journal]
     end = end_of(it.setup, journal)
     assert end.message.void_reason == "TOO_FEW_SAT"
-    epoch = await store.journal.claim_match(it.setup.match, "a", 0)
+    epoch, _ = await store.journal.claim_match(it.setup.match, "a", 0)
     for _ in range(2):
         assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     [event] = await store.ladders.read_events(LADDER)
@@ -389,7 +389,7 @@ async def test_an_organiser_who_gives_up_waiting_names_the_absent(store: Store) 
     it.do(it.match.void_match(VoidReason.ABORTED, it.now))
     await store.matches.create_match(it.setup.match, {"setup": canonical_json(it.setup.to_json())})
     await store.matches.ask_abort(it.setup.match, f"{ABSENT_BOTS}{it.setup.bots[1]}")
-    epoch = await store.journal.claim_match(it.setup.match, "a", 0)
+    epoch, _ = await store.journal.claim_match(it.setup.match, "a", 0)
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     assert list(end.message.absent_seats) == [1]

@@ -110,7 +110,7 @@ async def test_the_holder_of_the_job_of_a_dead_referees_match_takes_it(
     """Its owner had taken it over from us and died before it could note that the job was its own."""
     await held_by(store, "b", MATCHES)
     for match in MATCHES:
-        epoch = await store.journal.claim_match(match, "b", 0)
+        epoch, _ = await store.journal.claim_match(match, "b", 0)
         await store.journal.claim_match(match, "dead", epoch, death=Death.SOON)
     assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)
 

@@ -116,7 +116,7 @@ async def play(store: Store, number: int, name: str) -> None:
     desk.sit_all()
     desk.play_out(ms_each=7)
     end = end_of(desk.setup, [encode_entry(entry) for entry in desk.journal])
-    epoch = await store.journal.claim_match(name, "a", 0)
+    epoch, _ = await store.journal.claim_match(name, "a", 0)
     assert await Delivery(store, KEEP_S).deliver_match(desk.setup, epoch, "a", end)
 
 

@@ -32,7 +32,7 @@ async def create(store: Store, numbers: Sequence[int]) -> list[str]:
 
 
 async def end(store: Store, match: str, state: MatchState, keep_s: int = KEEP_S) -> None:
-    epoch = await store.journal.claim_match(match, "a", 0)
+    epoch, _ = await store.journal.claim_match(match, "a", 0)
     await store.matches.set_state(match, epoch, "a", MatchState.RUNNING)
     await store.journal.retire_match(match, epoch, "a", b"record", b"result", state)
     await scripts.run_in_order(store.client, forget_call(match, keep_s, state))
@@ -110,7 +110,7 @@ async def test_a_time_bounds_the_list_and_the_later_bound_is_open(store: Store) 
 async def test_each_state_lists_its_own(store: Store) -> None:
     waiting, seating, running, finished, voided = await create(store, range(5))
     await store.client.call("HSET", keys.match_meta(waiting), "state", MatchState.WAITING)
-    epoch = await store.journal.claim_match(running, "a", 0)
+    epoch, _ = await store.journal.claim_match(running, "a", 0)
     await store.matches.set_state(running, epoch, "a", MatchState.RUNNING)
     await end(store, finished, MatchState.FINISHED)
     await end(store, voided, MatchState.VOIDED)
@@ -130,7 +130,7 @@ async def test_a_match_is_in_the_set_of_a_state_before_its_meta_says_so(
 ) -> None:
     """Its referee may die between any two steps."""
     [match] = await create(store, [1])
-    epoch = await store.journal.claim_match(match, "a", 0)
+    epoch, _ = await store.journal.claim_match(match, "a", 0)
     await store.matches.set_state(match, epoch, "a", MatchState.RUNNING)
     assert await names(store, state=MatchState.RUNNING) == [match]
     await store.journal.retire_match(match, epoch, "a", b"", b"result", MatchState.FINISHED)

@@ -37,7 +37,7 @@ async def play(
     setup = canonical_json(replace(desk.setup, game=game).to_json())
     meta = {"format": JOURNAL_FORMAT, "setup": setup, "state": "SEATING", "queue": "created"}
     await store.matches.create_match(name, meta, facets=facets_of(desk.setup))
-    epoch = await store.journal.claim_match(name, "a", 0)
+    epoch, _ = await store.journal.claim_match(name, "a", 0)
     assert await Delivery(store, KEEP_S).deliver_match(desk.setup, epoch, "a", end)
 
 

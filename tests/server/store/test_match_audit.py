@@ -50,7 +50,7 @@ async def played(
         name, {**fields, "queue": competition or CREATED}, facets=facets_of(it.setup)
     )
     it.sit_all()
-    epoch = await store.journal.claim_match(name, "a", 0)
+    epoch, _ = await store.journal.claim_match(name, "a", 0)
     await store.matches.set_state(name, epoch, "a", MatchState.RUNNING)
     if is_void:
         for seat in (0, 1):

@@ -39,7 +39,7 @@ async def remembered(redis: Redis, match: str = MATCH) -> Forget:
 async def test_the_missing_tail_is_written_with_the_next_append(
     store: Store, flusher: Flusher, redis_client: Redis, kept: int
 ) -> None:
-    epoch = await store.journal.claim_match(MATCH, "a", 0)
+    epoch, _ = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     if kept:
         await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, kept))
@@ -55,7 +55,7 @@ async def test_the_missing_tail_is_written_with_the_next_append(
 async def test_appends_behind_one_another_mend_once_and_keep_their_order(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
-    epoch = await store.journal.claim_match(MATCH, "a", 0)
+    epoch, _ = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     forget = await remembered(redis_client)
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
@@ -69,9 +69,9 @@ async def test_appends_behind_one_another_mend_once_and_keep_their_order(
 
 
 async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher, redis_client: Redis) -> None:
-    first = await store.journal.claim_match(MATCH, "a", 0)
+    first, _ = await store.journal.claim_match(MATCH, "a", 0)
     await flusher.append_and_wait(MATCH, first, "a", 1, entries(1, 3))
-    second = await store.journal.claim_match(MATCH, "b", first)
+    second, _ = await store.journal.claim_match(MATCH, "b", first)
     flusher.keep_tail(MATCH, second, "b", await store.journal.read_entries(MATCH))
     journal = keys.match_journal(MATCH)
     await redis_client.delete(journal)
@@ -84,7 +84,7 @@ async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher,
 async def test_a_long_match_is_written_again_as_a_whole(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
-    epoch = await store.journal.claim_match(MATCH, "a", 0)
+    epoch, _ = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     for seq in range(1, 2_001, 20):
         await flusher.append_and_wait(MATCH, epoch, "a", seq, entries(seq, seq + 19))
@@ -96,7 +96,7 @@ async def test_a_long_match_is_written_again_as_a_whole(
 async def test_a_match_without_an_owner_is_let_go(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
-    epoch = await store.journal.claim_match(MATCH, "a", 0)
+    epoch, _ = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
     flusher.drop_tail(MATCH)
@@ -112,7 +112,7 @@ async def test_after_an_outage_even_idle_matches_are_whole(
 ) -> None:
     matches = [f"matches/{number}" for number in range(50)]
     for match in matches:
-        flusher.keep_tail(match, await store.journal.claim_match(match, "a", 0), "a", [])
+        flusher.keep_tail(match, (await store.journal.claim_match(match, "a", 0))[0], "a", [])
         await flusher.append_and_wait(match, 1, "a", 1, entries(1, 5))
     for match in matches[::2]:
         await redis_client.delete(keys.match_journal(match))
@@ -125,7 +125,7 @@ async def test_after_an_outage_even_idle_matches_are_whole(
 
 
 async def test_a_zombie_mends_nothing(store: Store, flusher: Flusher, redis_client: Redis) -> None:
-    epoch = await store.journal.claim_match(MATCH, "a", 0)
+    epoch, _ = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
     await store.journal.claim_match(MATCH, "b", epoch)
@@ -143,7 +143,7 @@ async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
         await store.journal.claim_match(MATCH, "a", 0)
         await flusher.append_and_wait(MATCH, 1, "a", 1, entries(1, 2))
     forget = await remembered(redis_client)
-    epoch = await store.journal.claim_match(MATCH, "b", 0 if is_gone else 1)
+    epoch, _ = await store.journal.claim_match(MATCH, "b", 0 if is_gone else 1)
     flusher.keep_tail(MATCH, epoch, "b", [] if is_gone else entries(1, 2))
     held = len(flusher.tail_entries(MATCH))
     await flusher.append_and_wait(MATCH, epoch, "b", held + 1, entries(held + 1, 5))

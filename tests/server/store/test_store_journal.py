@@ -16,7 +16,7 @@ ENTRIES = [b'{"kind":"move"}', b"\x00\xff not text"]
 
 async def owned(store: Store, owner: str = "a", match: str = MATCH) -> int:
     fence = await store.journal.read_fence(match)
-    return await store.journal.claim_match(match, owner, fence.epoch if fence else 0)
+    return (await store.journal.claim_match(match, owner, fence.epoch if fence else 0))[0]
 
 
 async def test_an_append_is_kept_in_order_and_byte_for_byte(store: Store, flusher: Flusher) -> None:
@@ -83,15 +83,15 @@ async def test_a_takeover_fences_the_old_owner_out(store: Store, flusher: Flushe
 
 
 async def test_a_claim_repeated_by_its_owner_gets_the_same_epoch(store: Store) -> None:
-    assert [await store.journal.claim_match(MATCH, "a", 0) for _ in range(2)] == [1, 1]
-    assert [await store.journal.claim_match(MATCH, "b", 1) for _ in range(2)] == [2, 2]
+    assert [(await store.journal.claim_match(MATCH, "a", 0))[0] for _ in range(2)] == [1, 1]
+    assert [(await store.journal.claim_match(MATCH, "b", 1))[0] for _ in range(2)] == [2, 2]
     assert await store.journal.read_fence(MATCH) == Fence(2, "b", is_retired=False)
 
 
 async def test_of_many_claimers_one_gets_the_match(store: Store) -> None:
     async def claim(owner: str) -> int:
         try:
-            return await store.journal.claim_match(MATCH, owner, 0)
+            return (await store.journal.claim_match(MATCH, owner, 0))[0]
         except FenceLost as lost:
             return -lost.epoch
 
@@ -113,7 +113,7 @@ async def test_scripts_that_redis_forgot_are_loaded_again(
     await redis_client.script_flush()
     assert await flusher.append_and_wait(MATCH, epoch, "a", 2, [b"second"]) is AppendResult.OK
     await redis_client.script_flush()
-    assert await store.journal.claim_match(MATCH, "b", epoch) == epoch + 1
+    assert (await store.journal.claim_match(MATCH, "b", epoch))[0] == epoch + 1
 
 
 async def test_a_tail_wakes_up_at_the_next_entry(store: Store, flusher: Flusher) -> None:
@@ -175,7 +175,7 @@ async def test_an_owner_that_confirms_its_fence_keeps_its_match(store: Store) ->
         await store.journal.claim_match(MATCH, "b", epoch, seen.confirmed, Death.SOON)
     seen = await store.journal.read_fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False, confirmed=1)
-    assert await store.journal.claim_match(MATCH, "b", epoch, seen.confirmed, Death.SOON) == epoch + 1
+    assert (await store.journal.claim_match(MATCH, "b", epoch, seen.confirmed, Death.SOON))[0] == epoch + 1
     assert await store.journal.confirm_fence(MATCH, epoch, "a") is AppendResult.FENCED
     assert await store.journal.confirm_fence(MATCH, epoch + 2, "a") is AppendResult.LOST
 

@@ -39,7 +39,7 @@ async def create_as(store: Store, *matches: str) -> list[str]:
 
 
 async def retire(store: Store, match: str, keep_s: int) -> None:
-    epoch = await store.journal.claim_match(match, "a", 0)
+    epoch, _ = await store.journal.claim_match(match, "a", 0)
     await store.journal.retire_match(match, epoch, "a", b"record", b"result", MatchState.FINISHED)
     await scripts.run_in_order(store.client, forget_call(match, keep_s, MatchState.FINISHED))
 
@@ -69,7 +69,7 @@ async def test_an_absent_match_is_none(store: Store) -> None:
 async def test_only_the_owner_sets_the_state(store: Store) -> None:
     await store.matches.create_match("matches/1", {"state": "waiting"})
     assert await store.matches.set_state("matches/1", 1, "a", "running") is AppendResult.FENCED
-    epoch = await store.journal.claim_match("matches/1", "a", 0)
+    epoch, _ = await store.journal.claim_match("matches/1", "a", 0)
     assert await store.matches.set_state("matches/1", epoch, "a", "running") is AppendResult.OK
     assert await store.matches.set_state("matches/1", epoch, "b", "over") is AppendResult.FENCED
     meta = await store.matches.get_meta("matches/1")
@@ -79,7 +79,7 @@ async def test_only_the_owner_sets_the_state(store: Store) -> None:
 
 async def test_a_match_begins_when_it_first_runs(store: Store) -> None:
     [match] = await create_as(store, "matches/1")
-    epoch = await store.journal.claim_match(match, "a", 0)
+    epoch, _ = await store.journal.claim_match(match, "a", 0)
     await store.matches.set_state(match, epoch, "a", MatchState.SEATING)
     seated = await store.matches.get_meta(match)
     assert seated

@@ -383,7 +383,7 @@ async def test_entries_that_a_failover_forgot_are_written_again(
     load.end_soon(4)
     load.start()
     await flusher.append_and_wait(idle, 1, "a", 1, [b"1", b"2"])  # and then it is idle
-    assert await store.journal.claim_match(taken, "b", 1) == 2
+    assert (await store.journal.claim_match(taken, "b", 1))[0] == 2
     flusher.keep_tail(taken, 2, "b", [])
     assert await flusher.append_and_wait(taken, 2, "b", 1, [b"1"]) in GOOD
     await until(load.is_over)
