@@ -39,7 +39,7 @@ from seatwise_server.ladder.ladder_worker import StrengthsByBot, strengths_by_bo
 from seatwise_server.league.settings import Entrant
 from seatwise_server.store import ResultLogs, keys
 from seatwise_server.store.redis.client import SharedMessages
-from seatwise_server.store.tokens import new_access_token
+from seatwise_server.store.tokens import ACCESS_KIND, new_text
 from simulation.chance import seeded
 from simulation.clock import Clock, Task
 from simulation.owners import OwnerPlan, run_script
@@ -386,7 +386,7 @@ class Erasure:
         self._world = world
         self._owner = owner
         name = "tokens/" + "a" * 16
-        self._token, token_hash = new_access_token(name.removeprefix("tokens/"))
+        self._token, token_hash = new_text(ACCESS_KIND, name.removeprefix("tokens/"))
         redis = world.redis.model
         args = (owner, "own", token_hash, f"{owner} joins", "0", "0")
         run_script(redis, "access_token_create", [keys.access_token(name)], *args)

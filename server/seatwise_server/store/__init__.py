@@ -7,28 +7,23 @@ All of them raise only StoreError. Fenced appends go through a `Flusher`, of whi
 from __future__ import annotations
 
 from seatwise_server.store.audit import AuditEvent as AuditEvent
-from seatwise_server.store.audit import AuditLine as AuditLine
 from seatwise_server.store.audit import AuditLog as AuditLog
-from seatwise_server.store.bots import BotPage as BotPage
 from seatwise_server.store.bots import Bots as Bots
 from seatwise_server.store.bots import Credential as Credential
 from seatwise_server.store.bots import Credentials as Credentials
-from seatwise_server.store.bots import IssuedToken as IssuedToken
 from seatwise_server.store.bots import RegisteredBot as RegisteredBot
+from seatwise_server.store.group_commit.node_writer import AppendTimeouts as AppendTimeouts
+from seatwise_server.store.group_commit.router import Listeners as Listeners
 from seatwise_server.store.group_commit.writer import AppendResult as AppendResult
-from seatwise_server.store.group_commit.writer import AppendTimeouts as AppendTimeouts
 from seatwise_server.store.group_commit.writer import Flusher as Flusher
-from seatwise_server.store.group_commit.writer import Listeners as Listeners
 from seatwise_server.store.jobs import Job as Job
-from seatwise_server.store.jobs import Jobs as Jobs
+from seatwise_server.store.jobs import Jobs
 from seatwise_server.store.jobs import Tables as Tables
 from seatwise_server.store.journal import Death as Death
 from seatwise_server.store.journal import Fence as Fence
 from seatwise_server.store.journal import Journal as Journal
-from seatwise_server.store.keeping import DealSets as DealSets
-from seatwise_server.store.keeping import Deliveries as Deliveries
+from seatwise_server.store.keeping import DealSets, Deliveries, Keeping
 from seatwise_server.store.keeping import EndedMatch as EndedMatch
-from seatwise_server.store.keeping import Keeping as Keeping
 from seatwise_server.store.keeping import SetOfDeals as SetOfDeals
 from seatwise_server.store.matches import Matches as Matches
 from seatwise_server.store.matches import MatchMeta as MatchMeta
@@ -43,43 +38,33 @@ from seatwise_server.store.owners import Owners as Owners
 from seatwise_server.store.owners import StoredOwner as StoredOwner
 from seatwise_server.store.processes import DeathWatch as DeathWatch
 from seatwise_server.store.processes import Heartbeat as Heartbeat
-from seatwise_server.store.processes import Leases as Leases
-from seatwise_server.store.processes import Order as Order
-from seatwise_server.store.processes import Processes as Processes
+from seatwise_server.store.processes import Leases, Processes
 from seatwise_server.store.queues import Attendance as Attendance
-from seatwise_server.store.queues import Attendances as Attendances
+from seatwise_server.store.queues import Attendances, Queues
 from seatwise_server.store.queues import Proposal as Proposal
 from seatwise_server.store.queues import QueueEntry as QueueEntry
-from seatwise_server.store.queues import Queues as Queues
 from seatwise_server.store.queues import counts_no_shows as counts_no_shows
 from seatwise_server.store.redis.client import RedisClient as RedisClient
 from seatwise_server.store.redis.cluster import new_client as new_client
-from seatwise_server.store.redis.durability import NodeFacts as NodeFacts
 from seatwise_server.store.redis.durability import ReplicaWait as ReplicaWait
-from seatwise_server.store.redis.durability import ServerFacts as ServerFacts
 from seatwise_server.store.redis.durability import check_server as check_server
 from seatwise_server.store.redis.durability import check_settings as check_settings
 from seatwise_server.store.redis.scripts import now_ms as now_ms
 from seatwise_server.store.results import CompetitionMeta as CompetitionMeta
 from seatwise_server.store.results import Event as Event
 from seatwise_server.store.results import LadderExclusion as LadderExclusion
-from seatwise_server.store.results import Ladders as Ladders
-from seatwise_server.store.results import Leagues as Leagues
+from seatwise_server.store.results import Ladders, Leagues
 from seatwise_server.store.results import ResultLogs as ResultLogs
-from seatwise_server.store.results import Shown as Shown
 from seatwise_server.store.seats import NoShow as NoShow
-from seatwise_server.store.seats import NoShows as NoShows
+from seatwise_server.store.seats import NoShows, Seats
 from seatwise_server.store.seats import OffQueues as OffQueues
 from seatwise_server.store.seats import QueueRoom as QueueRoom
 from seatwise_server.store.seats import Reservation as Reservation
 from seatwise_server.store.seats import SeatNews as SeatNews
 from seatwise_server.store.seats import SeatOf as SeatOf
 from seatwise_server.store.seats import SeatOffer as SeatOffer
-from seatwise_server.store.seats import Seats as Seats
-from seatwise_server.store.tokens import AccessTokens as AccessTokens
-from seatwise_server.store.tokens import Invites as Invites
+from seatwise_server.store.tokens import AccessTokens, Invites
 from seatwise_server.store.tokens import IssuedAccessToken as IssuedAccessToken
-from seatwise_server.store.tokens import IssuedInvite as IssuedInvite
 from seatwise_server.store.tokens import StoredAccessToken as StoredAccessToken
 from seatwise_server.store.tokens import StoredInvite as StoredInvite
 

@@ -61,11 +61,10 @@ class AuditLog(StorePart):
     async def append_event(self, event: AuditEvent) -> None:
         """Write the event; returns when it is in the log. After a lost reply it may be there twice."""
         who, address = await self._name_caller(event.who, event.address)
-        fields = {"who": who, "from": address, "method": event.method}
-        fields |= {"thing": event.thing, "outcome": event.outcome}
+        told = {"method": event.method, "thing": event.thing, "outcome": event.outcome}
         async with self._lock:
             for _ in range(MOST_APPEND_ATTEMPTS):
-                if await self._append_next(fields):
+                if await self._append_next({"who": who, "from": address, **told}):
                     return
         raise StoreUnavailable("too many processes write to the audit log at once")
 
@@ -74,8 +73,7 @@ class AuditLog(StorePart):
         last = await self._call("XREVRANGE", keys.AUDIT_LOG, "+", "-", "COUNT", 1)
         seq, previous = _read_link(*last[0]) if last else (0, FIRST_LINK)
         line, _ = write_audit_line(seq + 1, previous, {"at_ms": await now_ms(self._client), **fields})
-        args = (seq, MOST_ENTRIES, line)
-        return bool(await self._run("audit_append", [keys.AUDIT_LOG], *args))
+        return bool(await self._run("audit_append", [keys.AUDIT_LOG], seq, MOST_ENTRIES, line))
 
     async def pseudonym_of_person(self, name: str) -> str:
         """Return the pseudonym of a person, and keep its meaning for a while; empty for an empty name."""
@@ -98,8 +96,7 @@ class AuditLog(StorePart):
 
     async def read_page(self, after_seq: int, count: int) -> list[AuditLine]:
         """Return the entries after that seq, oldest first."""
-        args = (f"{after_seq + 1}-0", "+", "COUNT", count)
-        found = await self._call("XRANGE", keys.AUDIT_LOG, *args)
+        found = await self._call("XRANGE", keys.AUDIT_LOG, f"{after_seq + 1}-0", "+", "COUNT", count)
         lines = [fields[b"e"].decode() for _, fields in found]
         entries = [json.loads(line) for line in lines]
         pairs = [(entry["who"], entry["from"]) for entry in entries]

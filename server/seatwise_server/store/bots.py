@@ -127,32 +127,22 @@ class Bots(StorePart):
     async def revoke_token(self, bot: str, *, by_owner: bool = False) -> None:
         """Revoke the bot's token. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
-        args = ("", "", int(by_owner))
-        answer = await self._run("bot_token", [keys.bot_registration(bot)], *args)
+        answer = await self._run("bot_token", [keys.bot_registration(bot)], "", "", int(by_owner))
         await self._note_change(bot, answer)
 
     async def delete_bot(self, bot: str) -> None:
         """Delete the bot for good, and forget its owner. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
-        named = [keys.bot_registration(bot), keys.bot_attendance(bot)]
-        answer = await self._run("bot_delete", named)
+        answer = await self._run("bot_delete", [keys.bot_registration(bot), keys.bot_attendance(bot)])
         await self._note_change(bot, answer)
         await self._call("ZREM", keys.BOT_INDEX, bot)
         await self._call("HDEL", keys.BOT_KIND_INDEX, bot)
 
     async def _note_change(self, bot: str, answer: int) -> None:
-        """Make all processes check their streams again. A repeat does so too, because the first request may
-        have failed before this.
-        """
+        """Make all processes check their streams again. A repeat does so too: the first request may have failed before this."""
         if answer == 0:
             raise BotAbsent(f"{bot} is not registered")
         await self._call("INCR", keys.TOKENS_REVISION)
-
-    async def tokens_revision(self) -> int:
-        """Return a number that rises with every rotation, revocation and deletion. When it rises, check again
-        whether open streams may stay.
-        """
-        return int(await self._call("GET", keys.TOKENS_REVISION) or 0)
 
     async def authenticate(self, token: str) -> RegisteredBot:
         """Return the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is the right one."""
@@ -200,8 +190,7 @@ class Bots(StorePart):
 
     async def owners_of(self, bots: Sequence[str]) -> dict[str, str]:
         """Return the owner of each of these bots; empty for a bot that is not registered."""
-        commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]
-        answers = await self._call_many(commands)
+        answers = await self._call_many([("HGET", keys.bot_registration(bot), "owner") for bot in bots])
         return {bot: (owner or b"").decode() for bot, owner in zip(bots, answers, strict=True)}
 
     async def list_page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
@@ -226,10 +215,8 @@ def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredB
     token_hash, owner, create_ms, revoked, deleted_ms, last_use_ms = answer
     if token_hash is None or owner is None or create_ms is None:
         return None
-    is_revoked, is_deleted = revoked is not None, deleted_ms is not None
-    return token_hash, RegisteredBot(
-        bot, owner.decode(), int(create_ms), is_revoked, is_deleted, int(last_use_ms or 0)
-    )
+    ended = (revoked is not None, deleted_ms is not None)
+    return token_hash, RegisteredBot(bot, owner.decode(), int(create_ms), *ended, int(last_use_ms or 0))
 
 
 def _parse_page_token(page_token: str) -> str:
@@ -287,13 +274,12 @@ class Credentials(StorePart):
         return credential
 
     async def tokens_revision(self) -> int:
-        """Return a number that rises with every rotation, revocation and deletion."""
-        return await self._bots.tokens_revision()
+        """Return a number that rises with every rotation, revocation and deletion: check again whether open streams may stay."""
+        return int(await self._call("GET", keys.TOKENS_REVISION) or 0)
 
     async def write_uses(self, token_names: Sequence[str]) -> None:
         """Notes that these tokens were used just now. Names are those of `Credential.token_name`."""
-        calls = [([_key_of(name)], ()) for name in token_names]
-        await self._run_many("token_used", calls)
+        await self._run_many("token_used", [([_key_of(name)], ()) for name in token_names])
 
 
 def _key_of(token_name: str) -> str:

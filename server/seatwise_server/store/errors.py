@@ -20,7 +20,6 @@ class FenceLost(StoreError):
 
     def __init__(self, match: str, epoch: int, owner: str) -> None:
         super().__init__(f"{match} is at epoch {epoch} and belongs to {owner or 'nobody'}")
-        self.match = match
         self.epoch = epoch
         """The epoch found, 0 when there is no fence."""
         self.owner = owner
@@ -32,7 +31,6 @@ class MatchRetired(StoreError):
 
     def __init__(self, match: str) -> None:
         super().__init__(f"{match} is over and its journal is retired, or it was dropped")
-        self.match = match
 
 
 class ProposalExpired(StoreError):
@@ -40,7 +38,6 @@ class ProposalExpired(StoreError):
 
     def __init__(self, match: str) -> None:
         super().__init__(f"the proposal of {match} is left to other lobbies")
-        self.match = match
 
 
 class NoFreeTable(StoreError):
@@ -48,7 +45,6 @@ class NoFreeTable(StoreError):
 
     def __init__(self, match: str) -> None:
         super().__init__(f"there is no free table for {match}")
-        self.match = match
 
 
 class BotAbsent(StoreError):

@@ -1,8 +1,7 @@
-"""Match jobs for referees.
+"""Match jobs: each tells referees that a match needs an owner, and names the referee that took it.
 
-A job tells referees that a match needs an owner, and names the referee that took it. It is no lease: the fence
-of the match decides who owns it. Games from outside have a stream of their own: a referee that is slow with them never
-holds the job of another match.
+A job is no lease: the fence of the match decides who owns it. Games from outside have a stream of their own: a referee that is
+slow with them never holds the job of another match.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ GROUP = "referees"
 _HELD_AT_ONCE = 1_000
 _JOB_ID = re.compile(r"(?:hosted:)?[0-9]{1,19}-[0-9]{1,19}")
 """Redis has no ids with more digits, and answers them with an error of its own."""
-
 
 _STREAMS = {GameKind.OWN: keys.JOB_STREAM, GameKind.HOSTED: keys.HOSTED_JOB_STREAM}
 _PREFIXES = {GameKind.OWN: "", GameKind.HOSTED: "hosted:"}
@@ -60,9 +58,7 @@ class Jobs(StorePart):
     """The streams of match jobs, one for each kind of games."""
 
     async def push_job(self, match: str, kind: GameKind = GameKind.OWN) -> str:
-        """Return the id of the match's job, and create the job if there is none; a match whose job is done
-        gets a new one. `kind` says to whose games the match belongs.
-        """
+        """Return the id of the match's job, and create the job if there is none; a match whose job is done gets a new one."""
         named = [_STREAMS[kind], keys.JOB_MARKERS]
         answer = await self._run("job_push", named, match, _PREFIXES[kind])
         return str(answer.decode())
@@ -70,9 +66,8 @@ class Jobs(StorePart):
     async def push_new_job(self, match: str, kind: GameKind, until_ms: int, tables: Tables) -> str:
         """Do what `push_job` does for a new match, which needs one of these tables.
 
-        All lobbies together push no more jobs than there are tables, although each counts them by itself. Raises
-        NoFreeTable if there are as many unfinished jobs, and ProposalExpired if it is `until_ms`, in milliseconds
-        of Redis's clock, or later; neither if the match has a job already.
+        All lobbies together push no more jobs than there are tables. Raises NoFreeTable if there are as many unfinished jobs, and
+        ProposalExpired if it is `until_ms`, in ms of Redis's clock, or later; neither if the match has a job already.
         """
         named = [_STREAMS[kind], keys.JOB_MARKERS, *(_STREAMS[each] for each in tables.kinds)]
         args = (match, _PREFIXES[kind], until_ms, tables.count)
@@ -95,13 +90,12 @@ class Jobs(StorePart):
         A job whose reply was lost on the way is not given out again: `jobs_of` finds it.
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
-        streams = [_STREAMS[kind] for kind in kinds] + [">"] * len(kinds)
-        how: list[str | int] = ["COUNT", count, "BLOCK", block, "STREAMS", *streams]
-        command = ["XREADGROUP", "GROUP", GROUP, consumer, *how]
-        answer = await self._in_group(lambda: self._client.call_blocking(*command), kinds)
         kind_of = {_STREAMS[kind]: kind for kind in kinds}
+        streams = [*kind_of, *(">" for _ in kinds)]
+        how: list[str | int] = ["COUNT", count, "BLOCK", block, "STREAMS", *streams]
+        ask = partial(self._client.call_blocking, "XREADGROUP", "GROUP", GROUP, consumer, *how)
         jobs: list[Job] = []
-        for stream, found in as_pairs(answer or []):
+        for stream, found in as_pairs(await self._in_group(ask, kinds) or []):
             jobs += _parse_jobs(found, kind_of[stream.decode()])
         for job in jobs[count:]:  # Redis counts in each stream
             await self.give_back(job.job_id)
@@ -111,8 +105,7 @@ class Jobs(StorePart):
         """Return the number of unfinished jobs of each consumer that has taken some."""
         counts: Counter[str] = Counter()
         for kind in kinds:
-            pending = partial(self._call, "XPENDING", _STREAMS[kind], GROUP)
-            summary = await self._in_group(pending, [kind])
+            summary = await self._in_group(partial(self._call, "XPENDING", _STREAMS[kind], GROUP), [kind])
             counts.update({row["name"].decode(): int(row["pending"]) for row in summary["consumers"]})
         return dict(counts)
 
@@ -156,20 +149,19 @@ class Jobs(StorePart):
     async def move_job(self, job_id: str, dead: str, consumer: str) -> bool:
         """Move a job from a dead consumer to this one; returns False if the job is done. Repeatable."""
         kind, at = _split_id(job_id)
-        args = (GROUP, dead, consumer, at)
-        return bool(await self._in_group(lambda: self._run("job_move", [_STREAMS[kind]], *args), [kind]))
+        move = partial(self._run, "job_move", [_STREAMS[kind]], GROUP, dead, consumer, at)
+        return bool(await self._in_group(move, [kind]))
 
     async def give_back(self, job_id: str) -> bool:
         """Put the job back for other referees, because its consumer cannot do it. Return False if it is done."""
         kind, at = _split_id(job_id)
-        named = [_STREAMS[kind], keys.JOB_MARKERS]
-        return bool(await self._run("job_return", named, GROUP, at, _PREFIXES[kind]))
+        args = (GROUP, at, _PREFIXES[kind])
+        return bool(await self._run("job_return", [_STREAMS[kind], keys.JOB_MARKERS], *args))
 
     async def finish_job(self, job_id: str) -> bool:
         """Finish the job for good; returns False if it was finished before."""
         kind, at = _split_id(job_id)
-        named = [_STREAMS[kind], keys.JOB_MARKERS]
-        return bool(await self._run("job_done", named, GROUP, at))
+        return bool(await self._run("job_done", [_STREAMS[kind], keys.JOB_MARKERS], GROUP, at))
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]], kinds: Sequence[GameKind]) -> Any:
         """Call `ask`; if a consumer group of these streams does not exist yet, creates it and calls `ask` again."""
@@ -185,7 +177,6 @@ class Jobs(StorePart):
 
 
 def _split_id(job_id: str) -> tuple[GameKind, str]:
-    """Return the kind of a job, and its id in the stream."""
     before, _, at = job_id.rpartition(":")
     return (GameKind.HOSTED if before else GameKind.OWN), at
 

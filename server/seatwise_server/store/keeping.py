@@ -65,8 +65,7 @@ class Keeping(StorePart):
         [answers] = await scripts.run_phases(self._client, calls)
         gone = [match for match, answer in zip(matches, answers, strict=True) if answer]
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS, keys.KEEPING_TIME]
-        args = (keys.MATCH_SETS, *gone)
-        return int(await self._run("match_expire", named, *args))
+        return int(await self._run("match_expire", named, keys.MATCH_SETS, *gone))
 
     async def _remove_keys(self, found: list[bytes]) -> int:
         if found:
@@ -124,8 +123,7 @@ class DealSets(StorePart):
     async def running_among(self, names: Iterable[str]) -> frozenset[str]:
         """Those of the sets that are known and not over. A set that is not known any more was over, and its time is up."""
         asked = sorted(set(names))
-        commands = [("HMGET", keys.deal_set(name), "size", "over") for name in asked]
-        answers = await self._call_many(commands)
+        answers = await self._call_many([("HMGET", keys.deal_set(name), "size", "over") for name in asked])
         known = zip(asked, answers, strict=True)
         return frozenset(name for name, (size, over) in known if size is not None and over is None)
 
@@ -164,8 +162,7 @@ class Deliveries(StorePart):
     """The last changes of a match. Each may be repeated."""
 
     async def conclude_match(self, ended: EndedMatch) -> None:
-        """List the match as over, logs its result and ends its part of its set; then frees its bots for other matches, and their
-        owners.
+        """List the match as over, log its result and end its part of its set; then free its bots for other matches.
 
         Call it after `Journal.retire_match`.
         """

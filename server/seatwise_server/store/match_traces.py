@@ -94,7 +94,7 @@ class MatchTraceReader(StorePart):
 
     async def _sets_of(self, match: str, facets: Sequence[str]) -> frozenset[str]:
         named = [*facets, *(f"state/{state}" for state in STATE_SETS)]
-        scores = await self._run_commands([("ZSCORE", keys.match_set(facet), match) for facet in named])
+        scores = await self._call_many([("ZSCORE", keys.match_set(facet), match) for facet in named])
         return frozenset(facet for facet, score in zip(named, scores, strict=True) if score is not None)
 
     async def page_of_list(self, after: ListCursor, count: int) -> list[ListCursor]:
@@ -117,40 +117,37 @@ class MatchTraceReader(StorePart):
             limits = ("BYSCORE", "LIMIT", offset, count, "WITHSCORES")
             answer = await self._call("ZRANGE", key, after.score, "+inf", *limits)
             found = [ListCursor(int(score), name.decode()) for name, score in as_pairs(answer)]
-            if not found or (behind := [each for each in found if each > after]):
-                return behind if found else []
+            behind = [each for each in found if each > after]
+            if behind or not found:
+                return behind
             offset += count
 
     async def absent_among(self, matches: Sequence[str]) -> list[str]:
         """Return those of these matches that have no meta."""
-        answers = await self._run_commands([("EXISTS", keys.match_meta(match)) for match in matches])
+        answers = await self._call_many([("EXISTS", keys.match_meta(match)) for match in matches])
         return [match for match, meta in zip(matches, answers, strict=True) if not meta]
 
     async def unlisted_among(self, matches: Sequence[str]) -> list[str]:
         """Return those of these matches that are not in the list of matches."""
-        answers = await self._run_commands([("ZSCORE", keys.MATCH_INDEX, match) for match in matches])
+        answers = await self._call_many([("ZSCORE", keys.MATCH_INDEX, match) for match in matches])
         return [match for match, score in zip(matches, answers, strict=True) if score is None]
 
     async def strays_among(self, matches: Sequence[str]) -> list[str]:
         """Return those of these matches that are in neither the list nor the list of kept records, and that had no owner."""
         unlisted = await self.unlisted_among(matches)
-        kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in unlisted])
-        commands = [("HEXISTS", keys.match_fence(match), "epoch") for match in unlisted]
-        owned = await self._run_commands(commands)
+        kept = await self._call_many([("ZSCORE", keys.MATCH_EXPIRY, match) for match in unlisted])
+        owned = await self._call_many([("HEXISTS", keys.match_fence(match), "epoch") for match in unlisted])
         found = zip(unlisted, kept, owned, strict=True)
         return [match for match, until, is_owned in found if until is None and not is_owned]
 
     async def vanished_among(self, matches: Sequence[str]) -> list[str]:
         """Return those of these matches that have no meta and are in no list, although a fence or a record still exists."""
         absent = await self.unlisted_among(await self.absent_among(matches))
-        kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in absent])
-        fences = await self._run_commands([("HEXISTS", keys.match_fence(match), "epoch") for match in absent])
-        records = await self._run_commands([("EXISTS", keys.match_record(match)) for match in absent])
+        kept = await self._call_many([("ZSCORE", keys.MATCH_EXPIRY, match) for match in absent])
+        fences = await self._call_many([("HEXISTS", keys.match_fence(match), "epoch") for match in absent])
+        records = await self._call_many([("EXISTS", keys.match_record(match)) for match in absent])
         found = zip(absent, kept, fences, records, strict=True)
         return [match for match, until, fence, record in found if until is None and (fence or record)]
-
-    async def _run_commands(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        return await self._call_many(commands)
 
     async def relist(self, meta: MatchMeta) -> None:
         """Put an existing match into the list and its sets, and remove its entry at any other place."""
@@ -160,8 +157,7 @@ class MatchTraceReader(StorePart):
     async def unlist(self, match: str) -> None:
         """Remove an entry without a match from the list; if the match was created meanwhile, it is listed again."""
         await self._matches.unlist_match(match)
-        meta = await self._matches.get_meta(match)
-        if meta:
+        if meta := await self._matches.get_meta(match):
             await self.relist(meta)
 
     async def restore(self, match: str, create_us: int, fields: Mapping[str, Argument]) -> bool:
@@ -173,8 +169,7 @@ class MatchTraceReader(StorePart):
         pairs = [part for pair in fields.items() for part in pair]
         if not await self._run("match_restore", named, create_us, *pairs):
             return False
-        meta = await self._matches.get_meta(match)
-        if meta:
+        if meta := await self._matches.get_meta(match):
             await self.relist(meta)
         return True
 

@@ -81,10 +81,6 @@ class MatchFilter:
             facets.append(f"state/{state_set(self.state)}")
         return [keys.match_set(facet) for facet in facets] or [keys.MATCH_INDEX]
 
-    def fits_state(self, state: str) -> bool:
-        """Return whether a match of this state fits."""
-        return self.state is None or state == self.state
-
     @property
     def digest(self) -> str:
         """Empty for a filter that fits every match; different for different filters."""
@@ -108,7 +104,7 @@ def sets_of_state(state: str) -> frozenset[str]:
     return frozenset({f"state/{state_set(state)}"} | (set() if state in OVER else {f"state/{OPEN}"}))
 
 
-def enter_state(match: str, state: str) -> tuple[str, list[str], tuple[str]]:
+def enter_state(match: str, state: str) -> ScriptCall:
     """Return the script, for `run_in_order`, that must run before the one that writes this state into the meta."""
     sets = [keys.match_set(f"state/{OPEN}"), keys.match_set(f"state/{state_set(state)}")]
     return "match_enter_state", sets, (match,)
@@ -129,10 +125,7 @@ class PageCursor:
 
     @classmethod
     def parse(cls, token: str, digest: str = "") -> PageCursor:
-        """Return the place that a page token of this filter names; the empty token is before the newest match.
-
-        Raises BadPageToken.
-        """
+        """Return the place that a page token of this filter names; "" is before the newest match. Raises BadPageToken."""
         if not token:
             return cls(NEWEST_US, "")
         try:
@@ -251,10 +244,8 @@ class Matches(StorePart):
     ) -> bool:
         """Write the meta and list the match; returns False, and changes nothing, if the match already existed.
 
-        `facets` are the permanent sets of the match, as `facets_of` returns them.
-
-        Raises MatchRetired if the match was dropped a short time ago, because its name is not reused. Raises ProposalExpired
-        for a new match if it is `until_ms`, in milliseconds of Redis's clock, or later.
+        `facets` are its permanent sets, as `facets_of` returns them. Raises MatchRetired if the match was dropped a short time
+        ago: its name is not reused. Raises ProposalExpired for a new match at `until_ms` of Redis's clock or later.
         """
         pairs = [part for pair in meta.items() for part in pair]
         named = [keys.match_meta(match), keys.match_fence(match)]
@@ -269,13 +260,11 @@ class Matches(StorePart):
     async def list_match(self, match: str, create_us: int, facets: str) -> None:
         """Put an existing match into the index and its sets, and remove its entry at any other place. Repeatable."""
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS]
-        args = (match, create_us, keys.MATCH_SETS, facets)
-        await self._run("match_list", named, *args)
+        await self._run("match_list", named, match, create_us, keys.MATCH_SETS, facets)
 
     async def sort_match(self, match: str, state: str) -> None:
         """Put a listed match into the set of its state. A match that is over leaves the sets of the others. Repeatable."""
-        args = (match, keys.MATCH_SETS, state_set(state))
-        await self._run("match_sort", [keys.MATCH_INDEX], *args)
+        await self._run("match_sort", [keys.MATCH_INDEX], match, keys.MATCH_SETS, state_set(state))
 
     async def unlist_match(self, match: str) -> None:
         """Remove a match from the index and its sets. Repeatable."""
@@ -295,15 +284,13 @@ class Matches(StorePart):
     async def drop_unowned(self, match: str, until_ms: int | None = None) -> bool:
         """Drop a match that never had an owner: from now on it cannot be claimed or created.
 
-        Return False, and changes nothing, if an owner has left a fence, a journal, a record or a result. Repeatable. The index
-        is updated last: after a crash before that it still has the name, which no page shows.
-
-        Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
+        Return False, and change nothing, if an owner has left a fence, a journal, a record or a result. Repeatable. The index
+        is updated last: after a crash before that it still has the name, which no page shows. Raises ProposalExpired if it is
+        `until_ms`, in milliseconds of Redis's clock, or later.
         """
         parts = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
-        named = [part(match) for part in parts]
         args = (_DROPPED_MS,) if until_ms is None else (_DROPPED_MS, until_ms)
-        answer = await self._run("match_drop", named, *args)
+        answer = await self._run("match_drop", [part(match) for part in parts], *args)
         if answer < 0:
             raise ProposalExpired(match)
         if not answer:
@@ -337,7 +324,7 @@ class Matches(StorePart):
         found, count_read, count = list[MatchMeta](), 0, page_size + 1
         for _ in range(_MOST_READS):
             named = await names.read_names(count)
-            found += [meta for meta in await self.read_metas(named) if wanted.fits_state(meta.state)]
+            found += [meta for meta in await self.read_metas(named) if wanted.state in (None, meta.state)]
             count_read += len(named)
             if len(found) > page_size or names.is_at_end or count_read >= MOST_METAS_A_PAGE:
                 break
@@ -355,8 +342,6 @@ class Matches(StorePart):
 
     async def read_metas(self, named: list[str]) -> list[MatchMeta]:
         """Return the metas of these matches, in their order, without those that have none."""
-        if not named:
-            return []
         answers = await self._call_many([("HGETALL", keys.match_meta(match)) for match in named])
         metas = (MatchMeta.from_hash(match, answer) for match, answer in zip(named, answers, strict=True))
         return [meta for meta in metas if meta is not None]

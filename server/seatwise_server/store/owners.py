@@ -16,7 +16,6 @@ from seatwise_server.store.redis.scripts import StorePart, now_ms
 
 _ADDED = 1
 _ABSENT = 2
-_PSEUDONYM_SECRET_BYTES = 32
 _HOLDER_ID_BYTES = 16
 _OPERATOR_ID = b"-"
 """Holds the names of bots that no owner has registered."""
@@ -75,12 +74,7 @@ class Owners(StorePart):
 
     async def read_pseudonym_secret(self) -> bytes:
         """Return the secret from which the ids of owners follow that an issuer has named; the first call makes it."""
-        key = keys.OWNER_PSEUDONYM_SECRET
-        found = await self._call("GET", key)
-        if found is None:
-            await self._call("SET", key, secrets.token_bytes(_PSEUDONYM_SECRET_BYTES), "NX")
-            found = await self._call("GET", key)
-        return bytes(found)
+        return await self._read_secret(keys.OWNER_PSEUDONYM_SECRET)
 
     async def drop_owner(self, name: str) -> None:
         """Take back the creation of an owner that has nothing yet."""
@@ -127,8 +121,7 @@ class Owners(StorePart):
     async def claim_name(self, owner: str, bot: str) -> bool:
         """Give the name that the versions of this bot share to the owner for good; returns False if another has it.
 
-        Repeatable. An owner that does not exist stands for the operator. The id of the owner says nothing once the owner is
-        erased: nobody gets its names.
+        Repeatable. An owner that does not exist stands for the operator. Of an owner that is erased nobody gets the names.
         """
         fresh_id = secrets.token_hex(_HOLDER_ID_BYTES)
         held = await self._run("owner_holder_id", [keys.owner(owner)], fresh_id)
@@ -250,20 +243,17 @@ class OwnerMatches(StorePart):
     async def close_leftovers(self, owner: str) -> int:
         """Count no more the matches of the owner that are over, or were never created; returns how many these were.
 
-        There are some if a bot was deleted while it played.
-        Void matches and those that were never created do not count in 24 hours either.
+        There are some if a bot was deleted while it played. Void ones and those never created do not count in 24 hours either.
         """
         if not (found := await self._call("ZRANGE", keys.owner_open_matches(owner), 0, -1, "WITHSCORES")):
             return 0
         before_ms = await now_ms(self._client) - LEFTOVER_MS
         matches = [match.decode() for match, since_ms in as_pairs(found) if int(since_ms) < before_ms]
-        commands = [("HGET", keys.match_meta(match), "state") for match in matches]
-        states = await self._call_many(commands)
-        named = zip(matches, states, strict=True)
-        left = {match: state for match, state in named if state is None or state.decode() in OVER}
+        states = await self._call_many([("HGET", keys.match_meta(match), "state") for match in matches])
+        told = ((b"" if state is None else state).decode() for state in states)
+        left = {match: state for match, state in zip(matches, told, strict=True) if state in ("", *OVER)}
         for match, state in left.items():
-            is_void = state is None or state.decode() == MatchState.VOIDED
-            await self.close_match(match, (owner,), is_void=is_void)
+            await self.close_match(match, (owner,), is_void=state in ("", MatchState.VOIDED))
         return len(left)
 
     async def open_watch(self, owner: str, watch: str, lease_ms: int, limits: OwnerLimits) -> bool:

@@ -84,26 +84,23 @@ class Processes(StorePart):
         """Return the last heartbeat of every process that wrote one within `PROCESSES_KEPT_MS`."""
         answer = await self._call("ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
         found = [(name.decode(), int(score)) for name, score in as_pairs(answer)]
-        commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
-        answers = await self._call_many(commands)
+        answers = await self._call_many([("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found])
         return {
             name: _parse_heartbeat(beat_ms, *facts)
             for (name, beat_ms), facts in zip(found, answers, strict=True)
             if facts[0] is not None
         }
 
-    async def send_order(self, process: str, order: bytes) -> str:
-        """Send an order to a process and return the order's id; a dead process never reads it."""
+    async def send_order(self, process: str, order: bytes) -> None:
+        """Send an order to a process; a dead process never reads it."""
         key = keys.process_orders(process)
         add = ("XADD", key, "MAXLEN", "~", _MOST_KEPT_ORDERS, "*", "o", order)
-        added, _ = await self._call_many([add, ("PEXPIRE", key, PROCESSES_KEPT_MS)])
-        return str(added.decode())
+        await self._call_many([add, ("PEXPIRE", key, PROCESSES_KEPT_MS)])
 
     async def read_orders(self, process: str, after_id: str = "0", block_ms: int = 0) -> list[Order]:
-        """Return the orders after `after_id`, the last one that was carried out; empty if there are none.
+        """Return the orders after `after_id`, the last one that was carried out, which is dropped with all before it.
 
-        Drops that order and all before it. Waits at most 5 s. An order whose reply was lost is returned again,
-        so none is missed.
+        Wait at most 5 s; empty if there are none. An order whose reply was lost is returned again, so none is missed.
         """
         key = keys.process_orders(process)
         await self._call("XTRIM", key, "MINID", after_id)
@@ -116,19 +113,11 @@ class Processes(StorePart):
 def _parse_heartbeat(
     beat_ms: int, count: bytes, address: bytes | None, left: bytes | None, *facts: bytes | None
 ) -> Heartbeat:
-    *numbers, kinds = facts
+    *numbers, named = facts
     tables, free, draining = (int(fact or 0) for fact in numbers)
-    return Heartbeat(
-        int(count),
-        (address or b"").decode(),
-        left is not None,
-        tables,
-        free,
-        bool(draining),
-        beat_ms,
-        left == _DEAD.encode(),
-        tuple(kind for kind in GameKind if kinds is None or kind.encode() in kinds.split()),
-    )
+    held = (left is not None, tables, free, bool(draining), beat_ms, left == _DEAD.encode())
+    kinds = tuple(kind for kind in GameKind if named is None or kind.encode() in named.split())
+    return Heartbeat(int(count), (address or b"").decode(), *held, kinds)
 
 
 @dataclass(slots=True)
@@ -164,9 +153,7 @@ class DeathWatch:
         """Record one reading of all heartbeats, with the monotonic times in seconds of the question and of the answer."""
         is_prompt = answered_s - asked_s <= self._prompt_s
         is_dense = self._last_s is None or asked_s - self._last_s <= self._apart_s
-        counts = {name: beat.count for name, beat in beats.items()} | {
-            name: None for name in mentioned if name not in beats
-        }
+        counts = {**dict.fromkeys(mentioned), **{name: beat.count for name, beat in beats.items()}}
         fresh = answered_s if not (is_prompt and is_dense) else None
         self._watched = {
             name: self._note_seen(name, count, answered_s, fresh) for name, count in counts.items()
@@ -189,11 +176,7 @@ class DeathWatch:
 
 
 class Leases(StorePart):
-    """The leases on one Redis.
-
-    A lease names the process that does the work. A process can stall and continue after its lease, so the work
-    must tolerate being done twice.
-    """
+    """The leases on one Redis. A process can stall and continue after its lease, so the work must tolerate being done twice."""
 
     async def take_lease(self, work: str, process: str, lease_ms: int) -> bool:
         """Acquire or extend the lease; returns False if another process has it."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import as_pairs
+from seatwise_server.store.redis.client import Argument, as_pairs
 from seatwise_server.store.redis.scripts import StorePart
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 LATE_MS = 1000
-"""After this time between offer and notice, the bot was told of its seat too late: it lost set-up time, and that was our fault.
-"""
+"""A bot that is told of its seat so long after the offer is told too late: it lost set-up time, and that was our fault."""
 
 PROMPT_NUMBER_S = 0.1
 """Seconds in which Redis numbers a stream when nothing holds it up."""
@@ -42,10 +41,7 @@ class Proposal:
 
 
 def counts_no_shows(queue: str) -> bool:
-    """Whether no-shows count in this queue.
-
-    Ladders count no-shows themselves. The bots of a created match were chosen by its operator.
-    """
+    """Whether no-shows count in this queue. Ladders count them themselves; the operator chose the bots of a created match."""
     return bool(queue) and not queue.startswith(("ladders/", "~"))
 
 
@@ -64,8 +60,7 @@ class Queues(StorePart):
     async def return_all(self, queue: str, entries: Iterable[QueueEntry]) -> None:
         """Put entries back to their old places; a name that waits further ahead stays there."""
         named = [keys.queue_waiting(queue)]
-        calls = [(named, (entry.name, entry.since_ms)) for entry in entries]
-        await self._run_many("queue_return", calls)
+        await self._run_many("queue_return", [(named, (entry.name, entry.since_ms)) for entry in entries])
 
     async def change_queues(self, bot: str, entered: Iterable[str], left: Iterable[str]) -> None:
         """Enter the bot in some queues, like `enter_queue`, and take it out of others, in one message."""
@@ -82,31 +77,23 @@ class Queues(StorePart):
     ) -> Proposal | None:
         """Take the first `seats` bots off the queue, or fewer if the first has waited `patience_ms`; None before that.
 
-        Bots that `without` names keep their places in the queue.
-
-        The proposal is kept until `close_proposal` or `dissolve_proposal`. A repeat for the same match returns the same
-        proposal.
+        Bots that `without` names keep their places in the queue. The proposal is kept until `close_proposal` or
+        `dissolve_proposal`. A repeat for the same match returns the same proposal.
         """
-        named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await self._run("queue_take", named, match, seats, patience_ms, *sorted(without))
-        return _parse_proposal(match, note) if note else None
+        return await self._propose("queue_take", queue, match, seats, patience_ms, *sorted(without))
 
     async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:
-        """Take these bots off the queue, in this order, as a proposal; None if one of them does not wait (any more).
-
-        A repeat for the same match returns the same proposal.
-        """
-        named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await self._run("queue_take_these", named, match, *bots)
-        return _parse_proposal(match, note) if note else None
+        """Take these bots off the queue, in this order, as a proposal; None if one does not wait. Repeatable, with the same answer."""
+        return await self._propose("queue_take_these", queue, match, *bots)
 
     async def propose_these(self, queue: str, name: str) -> Proposal | None:
-        """Take the entry of this name off the queue, whatever its place, as a proposal of the same name; None
-        if it does not wait.
-        """
+        """Take the entry of this name off the queue, whatever its place, as a proposal of that name; None if it does not wait."""
+        return await self._propose("queue_pick", queue, name)
+
+    async def _propose(self, script: str, queue: str, match: str, *args: Argument) -> Proposal | None:
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await self._run("queue_pick", named, name)
-        return _parse_proposal(name, note) if note else None
+        note = await self._run(script, named, match, *args)
+        return _parse_proposal(match, note) if note else None
 
     async def adopt_proposal(self, queue: str, match: str, old_ms: int) -> Proposal | None:
         """Adopt a proposal that no lobby has touched for `old_ms`; only the caller may then seat or dissolve it.
@@ -137,11 +124,8 @@ class Queues(StorePart):
 
     async def is_under_way(self, queue: str, match: str) -> bool:
         """Whether the match waits in the queue, or is proposed there."""
-        commands = [
-            ("ZSCORE", keys.queue_waiting(queue), match),
-            ("HEXISTS", keys.queue_seating(queue), match),
-        ]
-        since, is_proposed = await self._call_many(commands)
+        waits = ("ZSCORE", keys.queue_waiting(queue), match)
+        since, is_proposed = await self._call_many([waits, ("HEXISTS", keys.queue_seating(queue), match)])
         return since is not None or bool(is_proposed)
 
     async def list_entries(self, queue: str) -> list[QueueEntry]:
@@ -160,8 +144,7 @@ class Queues(StorePart):
 
     async def count_all_waiting(self, queues: Sequence[str]) -> list[int]:
         """Return the number of entries in each of these queues."""
-        commands = [("ZCARD", keys.queue_waiting(queue)) for queue in queues]
-        return [int(answer) for answer in await self._call_many(commands)]
+        return list(map(int, await self._call_many([("ZCARD", keys.queue_waiting(it)) for it in queues])))
 
     async def position_of(self, queue: str, bot: str) -> int | None:
         """Return the number of bots before this one; None if it does not wait there."""
@@ -200,9 +183,8 @@ class Attendances(StorePart):
     async def number_stream(self, bot: str, arrival_s: float) -> int:
         """Return the number of a stream of the bot that arrived at this time, on the clock of the event loop.
 
-        It is higher than the numbers of all streams of the bot that arrived earlier, at whichever lobby and in whatever order
-        they are numbered. An answer that was long in coming may count the wait as if the stream had arrived later, so it is
-        asked for once more.
+        It is higher than the numbers of all streams of the bot that arrived earlier, at whichever lobby. An answer that was long
+        in coming may count the wait as if the stream had arrived later, so it is asked for once more.
         """
         loop, named = asyncio.get_running_loop(), [keys.bot_registration(bot)]
         asked_s = loop.time()
@@ -236,25 +218,19 @@ class Attendances(StorePart):
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
         """Return how many milliseconds ago a lobby last renewed the attendance of each of these bots, without absent ones."""
-        named = list(bots)
-        commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
-        answers = await self._call_many(commands)
-        left = zip(named, answers, strict=True)
+        answers = await self._call_many([("PTTL", keys.bot_attendance(bot)) for bot in bots])
+        left = zip(bots, answers, strict=True)
         return {bot: ATTENDANCE_LEASE_MS - left_ms for bot, left_ms in left if left_ms > 0}
 
     async def most_matches(self, bots: Collection[str]) -> dict[str, int]:
         """Return how many matches at once each of these bots takes; bots that are not present are left out."""
-        named = list(bots)
-        commands = [("HGET", keys.bot_attendance(bot), "max_matches") for bot in named]
-        answers = await self._call_many(commands)
-        return {bot: int(most) for bot, most in zip(named, answers, strict=True) if most is not None}
+        answers = await self._call_many([("HGET", keys.bot_attendance(bot), "max_matches") for bot in bots])
+        return {bot: int(most) for bot, most in zip(bots, answers, strict=True) if most is not None}
 
     async def present_bots(self, bots: Collection[str]) -> set[str]:
         """Return those of these bots that are present."""
-        named = list(bots)
-        commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]
-        answers = await self._call_many(commands)
-        return {bot for bot, is_there in zip(named, answers, strict=True) if is_there}
+        answers = await self._call_many([("EXISTS", keys.bot_attendance(bot)) for bot in bots])
+        return {bot for bot, is_there in zip(bots, answers, strict=True) if is_there}
 
 
 def _age_us(now_s: float, arrival_s: float) -> int:

@@ -56,8 +56,7 @@ class ResultLogs(StorePart):
 
     async def place_in(self, competitions: Sequence[str], match: str) -> tuple[str, int] | None:
         """Return the log among these that has the match, and the match's place in it; None if none has it."""
-        commands = [("HGET", keys.results_places(each), match) for each in competitions]
-        answers = await self._call_many(commands)
+        answers = await self._call_many([("HGET", keys.results_places(each), match) for each in competitions])
         found = zip(competitions, answers, strict=True)
         return next(((each, int(place)) for each, place in found if place is not None), None)
 
@@ -92,21 +91,18 @@ class Competitions(StorePart):
     """The settings of all ladders, or of all leagues, on one Redis. Their results are in `ResultLogs`."""
 
     index: ClassVar[str]
-
-    def _settings_key(self, name: str) -> str:
-        raise NotImplementedError
+    settings_key: ClassVar[staticmethod[[str], str]]
 
     async def create(self, name: str, settings: bytes) -> bytes:
         """Create a ladder or league and return its settings: these, or those with which it was created before."""
-        named = [self._settings_key(name)]
-        held: bytes = await self._run("ladder_create", named, settings)
+        held: bytes = await self._run("ladder_create", [self.settings_key(name)], settings)
         await self._call("ZADD", self.index, 0, name)
         return held
 
     async def find(self, name: str) -> CompetitionMeta | None:
         """Return the ladder or league; None if there is none."""
         fields = ("settings", "create_us", "close_ms", "final_results")
-        settings, *numbers = await self._call("HMGET", self._settings_key(name), *fields)
+        settings, *numbers = await self._call("HMGET", self.settings_key(name), *fields)
         if settings is None:
             return None
         create_us, *ends = (None if each is None else int(each) for each in numbers)
@@ -115,8 +111,7 @@ class Competitions(StorePart):
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
         """Return those after that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
-        answer = await self._call("ZRANGE", self.index, *limits)
-        return [name.decode() for name in answer]
+        return [name.decode() for name in await self._call("ZRANGE", self.index, *limits)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +162,7 @@ class LadderExclusion:
 class Ladders(Competitions):
     """All ladders on one Redis."""
 
-    index = keys.LADDER_INDEX
-
-    def _settings_key(self, name: str) -> str:
-        return keys.ladder_settings(name)
+    index, settings_key = keys.LADDER_INDEX, staticmethod(keys.ladder_settings)
 
     async def close_ladder(self, name: str) -> None:
         """Close the ladder: the results in its log now are final, and no others count. Repeatable."""
@@ -178,8 +170,7 @@ class Ladders(Competitions):
 
     async def closed_among(self, names: Sequence[str]) -> list[str]:
         """Return those of these ladders that are closed."""
-        asked = [("HEXISTS", keys.ladder_settings(name), "close_ms") for name in names]
-        found = await self._call_many(asked) if asked else []
+        found = await self._call_many([("HEXISTS", keys.ladder_settings(name), "close_ms") for name in names])
         return [name for name, is_closed in zip(names, found, strict=True) if is_closed]
 
     async def all_names(self) -> list[str]:
@@ -191,8 +182,7 @@ class Ladders(Competitions):
 
     async def publish_table(self, name: str, results: int, table: bytes) -> bool:
         """Publish a table with so many results in it; returns False if a newer one is published."""
-        args = (results, table)
-        return bool(await self._run("ladder_publish", [keys.ladder_settings(name)], *args))
+        return bool(await self._run("ladder_publish", [keys.ladder_settings(name)], results, table))
 
     async def read_table(self, name: str, unless: int = 0) -> Shown | None:
         """Return the published table; None if there is none yet, or if its number is `unless`."""
@@ -213,9 +203,8 @@ class Ladders(Competitions):
 
     async def read_history(self, name: str, before_ms: int, count: int) -> list[tuple[int, bytes]]:
         """Return the last points before that time in milliseconds, newest first; empty if there are none."""
-        limits = ("BYSCORE", "REV", "LIMIT", 0, count)
-        key = keys.ladder_history_times(name)
-        times = await self._call("ZRANGE", key, f"({before_ms}", "-inf", *limits)
+        how = (f"({before_ms}", "-inf", "BYSCORE", "REV", "LIMIT", 0, count)
+        times = await self._call("ZRANGE", keys.ladder_history_times(name), *how)
         if not times:
             return []
         points = await self._call("HMGET", keys.ladder_history_points(name), *times)
@@ -262,10 +251,7 @@ def _parse_event(place: str, fields: dict[bytes, bytes]) -> Event:
 class Leagues(Competitions):
     """All leagues on one Redis."""
 
-    index = keys.LEAGUE_INDEX
-
-    def _settings_key(self, name: str) -> str:
-        return keys.league_settings(name)
+    index, settings_key = keys.LEAGUE_INDEX, staticmethod(keys.league_settings)
 
     async def note_void(self, name: str, match: str, blamed: Sequence[str] | None = None) -> None:
         """Notes that a match of the league is void and does not count. Repeatable.

@@ -14,8 +14,8 @@ from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.owners import OWNERS_PREFIX, OwnerMatches
 from seatwise_server.store.queues import LATE_MS, counts_no_shows
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs
-from seatwise_server.store.redis.scripts import ScriptCall, StorePart
+from seatwise_server.store.redis.client import RedisClient, as_pairs
+from seatwise_server.store.redis.scripts import ScriptCall, ScriptRun, StorePart
 
 _BOT_ABSENT = -1
 """The answer of `seat_room.lua` for a bot that is not present."""
@@ -25,9 +25,7 @@ _BOT_OFF = -2
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 MOST_UNTAKEN = 4
-"""The most untaken seats of one bot, however many seats it has taken before. It is also the most tables that
-one bot can keep waiting.
-"""
+"""The most untaken seats of one bot, however many it has taken before, and so the most tables that it can keep waiting."""
 
 SLOW_MS = 2000
 """A bot that sits down later than this after the offer keeps others waiting; it may again have only one untaken seat."""
@@ -39,7 +37,7 @@ FORGIVEN_MS = 2 * MINUTE_MS
 """How much sooner a no-show is forgotten for each seat that the bot takes."""
 
 MOST_REMEMBERED = 2
-"""For how long a bot is off the queues the first time. It doubles each time, until a day has passed since the last one."""
+"""The no-shows that a bot may have. With one more it is off the queues."""
 
 PAUSE_MS = 10 * MINUTE_MS
 """The first time off the queues. It doubles each time, until a day has passed since the last one."""
@@ -137,8 +135,7 @@ class Seats(StorePart):
         until_ms: int | None = None,
         queued: Collection[str] = (),
     ) -> list[Reservation]:
-        """Reserve a seat for each bot, like `reserve_seat`, in one round trip; the caller gives the bots in the order of their
-        names.
+        """Reserve a seat for each bot, in one round trip; the caller gives the bots in the order of their names.
 
         For the `queued` bots the seat is one of a queue in which no-shows count. Raises ProposalExpired if it is `until_ms`, in
         milliseconds of Redis's clock, or later. Seats that were reserved before that moment stay reserved.
@@ -151,10 +148,9 @@ class Seats(StorePart):
         return found
 
     async def release_all(self, match: str, bots: Sequence[str], until_ms: int | None = None) -> None:
-        """Free every seat of a match that comes to nothing; `bots` is in the order of the seats. Withdraws the offers, and
-        does not count the match for the owners of the bots any more.
+        """Free every seat of a match that comes to nothing, withdraw the offers, and count the match for no owner any more.
 
-        Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
+        `bots` is in the order of the seats. Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
         [answers] = await scripts.run_phases(self._client, release_calls(match, bots, until_ms))
         if min((answer for answer, _ in answers), default=0) < 0:
@@ -169,18 +165,16 @@ class Seats(StorePart):
 
     async def free_places(self, bots: Sequence[str], queue: str = "") -> list[int]:
         """Return how many more seats each bot may take; 0 if it is not present, or may not be seated from the queue."""
-        calls = [_room_call(bot, queue) for bot in bots]
-        answers = await self._run_many("seat_room", calls)
+        answers = await self._run_many("seat_room", [_room_call(bot, queue) for bot in bots])
         return [max(0, int(answer)) for answer in answers]
 
     async def room_in(self, bot: str, queues: Sequence[str]) -> list[QueueRoom]:
         """Return how many more seats the bot may take in each of these queues, like `free_places`."""
-        calls = [_room_call(bot, queue) for queue in queues]
-        answers = await self._run_many("seat_room", calls)
+        answers = await self._run_many("seat_room", [_room_call(bot, queue) for queue in queues])
         return [QueueRoom(max(0, answer), answer == _BOT_ABSENT, answer == _BOT_OFF) for answer in answers]
 
     async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
-        """Offer every seat of the match, like `put_offer`; `offers` has each seat's bot and offer, in the order of the seats."""
+        """Offer every seat of the match; `offers` has each seat's bot and offer, in the order of the seats."""
         calls = [offer_call(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
         await self._run_many("offer_put", calls)
 
@@ -194,35 +188,28 @@ class Seats(StorePart):
         asked = sorted(seats)
         names = [f"{match}/{seat}" for match, seat in asked]
         answer = await self._call("HMGET", keys.bot_offers(bot), *names)
-        return [
-            _parse_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None
-        ]
+        found = zip(asked, answer, strict=True)
+        return [_parse_offer(seat, held) for seat, held in found if held is not None]
 
 
 def _keys_of(script: str, bot: str) -> list[str]:
     return [key(bot) for key in KEYS_OF_SCRIPTS[script]]
 
 
-def _reserve_call(
-    bot: str, match: str, seat: int, until_ms: int | None, is_queued: bool
-) -> tuple[list[str], tuple[Argument, ...]]:
+def _reserve_call(bot: str, match: str, seat: int, until_ms: int | None, is_queued: bool) -> ScriptRun:
     args = (f"{match}/{seat}", "1" if is_queued else "", *_deadline_args(until_ms))
     return _keys_of("seat_reserve", bot), args
 
 
-def _room_call(bot: str, queue: str) -> tuple[list[str], tuple[Argument, ...]]:
+def _room_call(bot: str, queue: str) -> ScriptRun:
     return _keys_of("seat_room", bot), (queue, "1" if counts_no_shows(queue) else "")
 
 
 def release_calls(match: str, bots: Sequence[str], until_ms: int | None = None) -> list[ScriptCall]:
     """Return the scripts of `Seats.release_all`."""
-    named, deadline = KEYS_OF_SCRIPTS["seat_release"], _deadline_args(until_ms)
+    script, channel, deadline = "seat_release", keys.OFFERS_CHANNEL, _deadline_args(until_ms)
     return [
-        (
-            "seat_release",
-            [key(bot) for key in named],
-            (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *deadline),
-        )
+        (script, _keys_of(script, bot), (f"{match}/{seat}", channel, bot, *deadline))
         for seat, bot in enumerate(bots)
     ]
 
@@ -236,9 +223,7 @@ def _deadline_args(until_ms: int | None) -> tuple[int, ...]:
     return () if until_ms is None else (until_ms,)
 
 
-def offer_call(
-    bot: str, match: str, seat: int, epoch: int, offer: bytes
-) -> tuple[list[str], tuple[Argument, ...]]:
+def offer_call(bot: str, match: str, seat: int, epoch: int, offer: bytes) -> ScriptRun:
     return _keys_of("offer_put", bot), (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
 
 
@@ -295,13 +280,9 @@ class NoShows(StorePart):
     """The no-shows of all bots on one Redis."""
 
     async def note_told(self, bot: str, seats: Sequence[SeatOf]) -> int:
-        """Notes that the offers of these seats were delivered to the bot's stream.
-
-        Returns of how many it was told in time.
-        """
+        """Note that the offers of these seats were delivered to the bot's stream. Return of how many it was told in time."""
         names = [f"{match}/{seat}" for match, seat in seats]
-        named = _keys_of("seat_told", bot)
-        return int(await self._run("seat_told", named, LATE_MS, *names))
+        return int(await self._run("seat_told", _keys_of("seat_told", bot), LATE_MS, *names))
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
         """Return what each bot knows of its seat; None for a seat of a queue that is taken, and for one without a note."""
@@ -311,28 +292,20 @@ class NoShows(StorePart):
             for key in (keys.bot_untaken(bot), keys.bot_other_seats(bot))
         ]
         answers = await self._call_many(commands)
-        return [
-            _news(of_queue or of_other)
-            for of_queue, of_other in zip(answers[::2], answers[1::2], strict=True)
-        ]
+        of_queues, of_others = answers[::2], answers[1::2]
+        return [_news(one or other) for one, other in zip(of_queues, of_others, strict=True)]
 
     async def read_who_knew(self, match: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
-        """Return for each bot whether it knew of its seat of a ladder: it has left by itself, or it was told in time and a
-        lobby still renews its attendance. Of a seat without a note it knew.
+        """Return for each bot whether it knew of its seat of a ladder: there is no note, it has left by itself, or it was told in
+        time and a lobby still renews its attendance.
         """
-        commands = [
-            command
-            for bot, seat in seats
-            for command in (
-                ("HGET", keys.bot_other_seats(bot), f"{match}/{seat}"),
-                ("EXISTS", keys.bot_attendance(bot)),
-            )
-        ]
-        answers = await self._call_many(commands)
-        return [_knew(held, bool(attends)) for held, attends in zip(answers[::2], answers[1::2], strict=True)]
+        held = [("HGET", keys.bot_other_seats(bot), f"{match}/{seat}") for bot, seat in seats]
+        attends = [("EXISTS", keys.bot_attendance(bot)) for bot, _ in seats]
+        answers = await self._call_many([*held, *attends])
+        return list(map(_knew, answers[: len(seats)], answers[len(seats) :]))
 
     async def note_all_taken(self, seats: Sequence[tuple[str, SeatOf]]) -> list[bool]:
-        """Notes that each bot has sat down in its seat, like `note_taken`, in one message."""
+        """Note that each bot has sat down in its seat. Return whether that is news: the seat is one of a queue."""
         more = (MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS, SLOW_MS)
         calls = [
             (_keys_of("seat_taken", bot), (f"{seat.match}/{seat.seat}", keys.OFFERS_CHANNEL, bot, *more))
@@ -343,10 +316,7 @@ class NoShows(StorePart):
     async def note_no_shows(
         self, match: str, seats: Sequence[tuple[str, int]], *, counts: bool
     ) -> list[NoShow]:
-        """Notes for each bot and seat that the bot did not sit down; it is excused unless `counts`. Repeatable.
-
-        All lobbies are notified on `keys.OFFERS_CHANNEL`.
-        """
+        """Note for each bot and seat that the bot did not sit down, and notify all lobbies; it is excused unless `counts`. Repeatable."""
         most_ms = MOST_REMEMBERED * REMEMBERED_MS
         limits = (REMEMBERED_MS, most_ms, PAUSE_MS, LONGEST_PAUSE_MS, DAY_MS, NO_SHOWS_KEPT_MS)
         how = (match, "1" if counts else "", keys.OFFERS_CHANNEL)
@@ -372,17 +342,16 @@ class NoShows(StorePart):
 
     async def take_excuse(self, bot: str) -> bool:
         """Whether a match may be void because this bot could not connect: once in `EXCUSE_MS` for all its versions."""
-        key = keys.bot_excuse(bot)
-        return bool(await self._call("SET", key, "", "NX", "PX", EXCUSE_MS))
+        return bool(await self._call("SET", keys.bot_excuse(bot), "", "NX", "PX", EXCUSE_MS))
 
     async def forgive(self, bot: str) -> bool:
         """Forget all no-shows of the bot, and let it back onto the queues; returns False if there are none."""
         return bool(await self._call("UNLINK", keys.bot_no_shows(bot)))
 
 
-def _knew(held: bytes | None, attends: bool) -> bool:
+def _knew(held: bytes | None, attends: int) -> bool:
     state = b"left" if held is None else held.partition(b" ")[0]
-    return state == b"left" or (state == b"told" and attends)
+    return state == b"left" or (state == b"told" and bool(attends))
 
 
 def _news(held: bytes | None) -> SeatNews | None:

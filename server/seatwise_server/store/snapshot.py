@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,14 +58,14 @@ class OpenRedis:
     def of_folder(cls, data: Path) -> OpenRedis:
         """Return the embedded one of a data folder. Raises `UsageError`."""
         try:
-            found = re.search(
-                r'^unixsocket "(.*)"$', (data / "redis" / "redis.conf").read_text(), re.MULTILINE
-            )
+            written = (data / "redis" / "redis.conf").read_text()
         except OSError:
-            found = None
+            written = ""
+        found = re.search(r'^unixsocket "(.*)"$', written, re.MULTILINE)
         if found is None:
-            why = f"{data} is no data folder of a server with an embedded Redis; name it with --data"
-            raise UsageError(why)
+            raise UsageError(
+                f"{data} is no data folder of a server with an embedded Redis; name it with --data"
+            )
         path = found[1].replace('\\"', '"').replace("\\\\", "\\")
         return cls(redis.Redis(unix_socket_path=path, socket_timeout=SNAPSHOT_S))
 
@@ -152,13 +153,12 @@ def load_embedded(snapshot: Path, into: Path) -> int:
         keys: Any = client.dbsize()
         client.config_set("appendonly", "yes")
         deadline = time.monotonic() + LOAD_S
-        while True:
-            info: Any = client.info("persistence")
-            if not info["aof_rewrite_in_progress"] and not info["aof_rewrite_scheduled"]:
-                break
+        info: Any = client.info("persistence")
+        while info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"]:
             if time.monotonic() > deadline:
                 raise OSError(f"the log was not written within {LOAD_S:.0f} s")
             time.sleep(0.05)
+            info = client.info("persistence")
         if info["aof_last_bgrewrite_status"] != "ok":
             raise OSError("the log cannot be written: is the disk full?")
     (into / SNAPSHOT).unlink()
@@ -166,23 +166,15 @@ def load_embedded(snapshot: Path, into: Path) -> int:
 
 
 def _copy_all_keys(source: redis.Redis, target: redis.Redis) -> None:
-    batch: list[bytes] = []
-    for key in source.scan_iter(count=KEYS_AT_ONCE):
-        batch.append(key)
-        if len(batch) == KEYS_AT_ONCE:
-            _copy_keys(source, target, batch)
-            batch = []
-    _copy_keys(source, target, batch)
-
-
-def _copy_keys(source: redis.Redis, target: redis.Redis, keys: list[bytes]) -> None:
-    reading: Any = source.pipeline(transaction=False)  # redis-py takes no bytes here, by its types
-    writing = target.pipeline(transaction=False)
-    for key in keys:
-        reading.dump(key)
-        reading.pexpiretime(key)
-    found = reading.execute()
-    for key, value, expires_ms in zip(keys, found[::2], found[1::2], strict=True):
-        if value is not None:
-            writing.restore(key, max(0, expires_ms), value, absttl=True)
-    writing.execute()
+    found_keys = source.scan_iter(count=KEYS_AT_ONCE)
+    while keys := list(islice(found_keys, KEYS_AT_ONCE)):
+        reading: Any = source.pipeline(transaction=False)  # redis-py takes no bytes here, by its types
+        writing = target.pipeline(transaction=False)
+        for key in keys:
+            reading.dump(key)
+            reading.pexpiretime(key)
+        found = reading.execute()
+        for key, value, expires_ms in zip(keys, found[::2], found[1::2], strict=True):
+            if value is not None:
+                writing.restore(key, max(0, expires_ms), value, absttl=True)
+        writing.execute()

@@ -1,7 +1,5 @@
 """Tokens, access tokens and invites: their texts, holders, scopes and ends.
 
-A token proves that a caller is the bot, or the person, that it claims to be.
-
 A token is `seatwise_<kind>_<body><checksum>`. Scanners for leaked secrets know it by its prefix, and the checksum tells a
 typing error from a token that is no longer valid. The bodies:
 
@@ -77,17 +75,15 @@ class BadAdminTokenFile(StoreError):
     """The admin token file exists, but its content is not a token."""
 
 
+def new_text(kind: str, item: str) -> tuple[str, bytes]:
+    """Return a new text of this kind, and the hash to store for it. `item` is the id of the access token or the invite."""
+    secret = _new_secret()
+    return _format_token(kind, f"{item}.{secret}"), hash_secret(secret)
+
+
 def new_token(bot: str) -> tuple[str, bytes]:
     """Return a new token for the bot, and the hash to store for it."""
-    name, version = parse_bot_name(bot)
-    secret = _new_secret()
-    return _format_token(BOT_KIND, f"{name}.{version}.{secret}"), hash_secret(secret)
-
-
-def new_access_token(token_id: str) -> tuple[str, bytes]:
-    """Return a new text for the access token of that id, and the hash to store for it."""
-    secret = _new_secret()
-    return _format_token(ACCESS_KIND, f"{token_id}.{secret}"), hash_secret(secret)
+    return new_text(BOT_KIND, ".".join(parse_bot_name(bot)))
 
 
 def seal_ticket(token_id: str, contents: str, key: bytes) -> str:
@@ -111,12 +107,6 @@ def _seal_of(body: str, key: bytes) -> str:
     return hmac.new(key, body.encode(), hashlib.sha256).hexdigest()
 
 
-def new_invite_text(invite_id: str) -> tuple[str, bytes]:
-    """Return a new text for the invite of that id, and the hash to store for it."""
-    secret = _new_secret()
-    return _format_token(INVITE_KIND, f"{invite_id}.{secret}"), hash_secret(secret)
-
-
 def parse_token(token: str) -> tuple[str, str]:
     """Return the kind of a token, and its body without the checksum. Raises TokenRefused."""
     if not token.startswith(TOKEN_PREFIX):
@@ -133,11 +123,9 @@ def split_token(token: str) -> tuple[str, str]:
     kind, body = parse_token(token)
     name, _, rest = body.partition(".")
     version, _, secret = rest.rpartition(".")
-    try:
-        if kind == BOT_KIND:
+    if kind == BOT_KIND:
+        with contextlib.suppress(BadBotName):
             return bot_name_for(name, version), secret
-    except BadBotName:
-        pass
     raise TokenRefused("UNKNOWN")
 
 
@@ -183,10 +171,7 @@ class AdminTokenFile:
         self._next_check_s = 0.0
 
     def read_token(self) -> str:
-        """Return the token. A file that was deleted is created again, with a new token.
-
-        While the file cannot be read or holds no token, the last token counts, and the log says so.
-        """
+        """Return the token, a new one if the file was deleted. While the file cannot be read or holds none, the last one counts."""
         if monotonic() >= self._next_check_s:
             self._next_check_s = monotonic() + ADMIN_FILE_CHECK_S
             if self._read_version() != self._version and self._path.parent.is_dir():
@@ -239,24 +224,20 @@ class StoredSecrets(StorePart, Generic[Stored]):
     kind: ClassVar[str]
     collection: ClassVar[str]
     index: ClassVar[str]
+    key_of: ClassVar[staticmethod[[str], str]]
     fields: ClassVar[tuple[str, ...]]
     """Those of its hash in Redis. The first one is the hash of the secret."""
-
-    def _key_of(self, name: str) -> str:
-        raise NotImplementedError
+    absent: ClassVar[type[StoreError]]
 
     def _parse(self, name: str, values: Sequence[bytes | None]) -> Stored:
         """Return what these fields hold, which are those after the hash."""
-        raise NotImplementedError
-
-    def _absent(self, text: str) -> StoreError:
         raise NotImplementedError
 
     def _is_name(self, name: str) -> bool:
         return re.fullmatch(rf"{self.collection}/[a-z2-7]{{16}}", name) is not None
 
     async def _read_many(self, names: Sequence[str]) -> list[tuple[bytes, Stored] | None]:
-        commands = [("HMGET", self._key_of(name), *self.fields) for name in names]
+        commands = [("HMGET", self.key_of(name), *self.fields) for name in names]
         answers = await self._call_many(commands)
         return [
             None if values[0] is None else (values[0], self._parse(name, values[1:]))
@@ -271,7 +252,7 @@ class StoredSecrets(StorePart, Generic[Stored]):
     async def _get_present(self, name: str) -> Stored:
         found = await self.find(name)
         if found is None:
-            raise self._absent(f"there is no {name}")
+            raise self.absent(f"there is no {name}")
         return found
 
     async def authenticate(self, text: str) -> tuple[Stored, int]:
@@ -301,8 +282,7 @@ class StoredSecrets(StorePart, Generic[Stored]):
             raise BadPageToken("the page token is not one that this list gave out")
         start = f"({page_token}" if page_token else "-"
         limits = ("BYLEX", "LIMIT", 0, page_size + 1)
-        answer = await self._call("ZRANGE", self.index, start, "+", *limits)
-        names = [name.decode() for name in answer]
+        names = [name.decode() for name in await self._call("ZRANGE", self.index, start, "+", *limits)]
         shown = names[:page_size]
         found = dict(zip(shown, await self._read_many(shown), strict=True))
         if forgotten := [name for name, it in found.items() if it is None]:
@@ -338,18 +318,13 @@ class AccessTokens(StoredSecrets[StoredAccessToken]):
     """The access tokens on one Redis."""
 
     kind, collection, index = ACCESS_KIND, "tokens", keys.ACCESS_TOKEN_INDEX
+    key_of, absent = staticmethod(keys.access_token), AccessTokenAbsent
     fields = ("hash", "holder", "scopes", "create_ms", "expire_ms", "revoke_ms", "last_use_ms")
-
-    def _key_of(self, name: str) -> str:
-        return keys.access_token(name)
 
     def _parse(self, name: str, values: Sequence[bytes | None]) -> StoredAccessToken:
         holder, scopes, *times = values
         held = (holder or b"").decode(), frozenset((scopes or b"").decode().split())
         return StoredAccessToken(name, *held, *(int(time or 0) for time in times))
-
-    def _absent(self, text: str) -> StoreError:
-        return AccessTokenAbsent(text)
 
     async def create_token(
         self, holder: str, scopes: frozenset[str], lifetime_ms: int, request_id: str
@@ -361,7 +336,7 @@ class AccessTokens(StoredSecrets[StoredAccessToken]):
         """
         token_id = _new_id(request_id)
         name = f"tokens/{token_id}"
-        text, secret_hash = new_access_token(token_id)
+        text, secret_hash = new_text(ACCESS_KIND, token_id)
         args = (holder, " ".join(sorted(scopes)), secret_hash, request_id, lifetime_ms, 0)
         await self._list_token(name)  # first: a token that is in no list could not be erased with its holder
         answer = await self._run("access_token_create", [keys.access_token(name)], *args)
@@ -379,10 +354,7 @@ class AccessTokens(StoredSecrets[StoredAccessToken]):
 
     async def read_ticket_key(self) -> bytes:
         """Return the key with which all processes of this server seal tickets. The first one that asks draws it."""
-        if (found := await self._call("GET", keys.TICKET_KEY)) is None:
-            await self._call("SET", keys.TICKET_KEY, secrets.token_bytes(SECRET_BYTES), "NX")
-            found = await self._call("GET", keys.TICKET_KEY)
-        return bytes(found)
+        return await self._read_secret(keys.TICKET_KEY)
 
     async def new_ticket(self, contents: str) -> str:
         """Return a ticket that says this. Nothing is stored of it."""
@@ -407,7 +379,7 @@ class AccessTokens(StoredSecrets[StoredAccessToken]):
 
         Raises AccessTokenAbsent, also for a token that is revoked or has expired.
         """
-        text, secret_hash = new_access_token(name.removeprefix("tokens/"))
+        text, secret_hash = new_text(ACCESS_KIND, name.removeprefix("tokens/"))
         answer = await self._change(name, secret_hash)
         if answer == _IS_REVOKED:
             raise AccessTokenAbsent(f"{name} is revoked; create another token")
@@ -434,14 +406,12 @@ class AccessTokens(StoredSecrets[StoredAccessToken]):
 
     async def erase_holder(self, name: str, holder: str, pseudonym: str) -> None:
         """Put a pseudonym in the place of this holder of the token. Repeatable."""
-        args = (holder, pseudonym)
-        await self._run("holder_erase", [keys.access_token(name)], *args)
+        await self._run("holder_erase", [keys.access_token(name)], holder, pseudonym)
 
 
 def _new_id(request_id: str) -> str:
-    """Return a random id, or the one id of a request."""
     raw = hashlib.sha256(request_id.encode()).digest() if request_id else secrets.token_bytes(_ID_BYTES)
-    return base64.b32encode(raw[:_ID_BYTES]).decode().lower()
+    return _encode_base32(raw[:_ID_BYTES])
 
 
 def _token_of(ticket: str) -> str:
@@ -476,16 +446,11 @@ class Invites(StoredSecrets[StoredInvite]):
     """The invites on one Redis."""
 
     kind, collection, index = INVITE_KIND, "invites", keys.INVITE_INDEX
+    key_of, absent = staticmethod(keys.invite), InviteAbsent
     fields = ("hash", "most_bots", "uses", "used", "create_ms", "expire_ms", "revoke_ms", "most_matches")
-
-    def _key_of(self, name: str) -> str:
-        return keys.invite(name)
 
     def _parse(self, name: str, values: Sequence[bytes | None]) -> StoredInvite:
         return StoredInvite(name, *(int(value or 0) for value in values))
-
-    def _absent(self, text: str) -> StoreError:
-        return InviteAbsent(text)
 
     async def create_invite(
         self, most_bots: int, uses: int, lifetime_ms: int, most_matches: int = 8, request_id: str = ""
@@ -497,7 +462,7 @@ class Invites(StoredSecrets[StoredInvite]):
         """
         invite_id = _new_id(request_id)
         name = f"invites/{invite_id}"
-        text, secret_hash = new_invite_text(invite_id)
+        text, secret_hash = new_text(INVITE_KIND, invite_id)
         await keep_key(self._client, keys.invite(name), lifetime_ms + KEEP_ENDED_MS)
         args = (secret_hash, most_bots, uses, lifetime_ms, most_matches)
         answer = await self._run("invite_create", [keys.invite(name)], *args)
@@ -517,5 +482,4 @@ class Invites(StoredSecrets[StoredInvite]):
 
     async def use_invite(self, name: str, owner: str) -> bool:
         """Use the invite for an owner, once; returns False if it is used up or no longer valid. Only a hash of the owner is kept."""
-        args = (keys.owner_hash(owner),)
-        return bool(await self._run("invite_use", [keys.invite(name)], *args))
+        return bool(await self._run("invite_use", [keys.invite(name)], keys.owner_hash(owner)))

@@ -68,7 +68,7 @@ async def test_a_token_expires(store: Store, redis_client: Redis) -> None:
 
 async def new_text(issued: IssuedAccessToken) -> str:
     """The text of another secret for this token."""
-    return token_texts.new_access_token(issued.token.name.removeprefix("tokens/"))[0]
+    return token_texts.new_text("access", issued.token.name.removeprefix("tokens/"))[0]
 
 
 async def test_a_revoked_token_opens_nothing_and_everybody_is_told(store: Store, redis_client: Redis) -> None:

@@ -102,12 +102,12 @@ async def test_other_tokens_are_unknown(store: Store, token: str) -> None:
 
 async def test_a_revoked_token_is_refused_and_everybody_is_told(store: Store) -> None:
     token = await registered(store)
-    before = await store.bots.tokens_revision()
+    before = await store.credentials.tokens_revision()
     await store.bots.revoke_token(BOT)
     assert await refusal(store, token) == "REVOKED"
     assert await refusal(store, token[:-1]) == "UNKNOWN"  # only the right secret learns why
     await store.bots.revoke_token(BOT)
-    assert await store.bots.tokens_revision() == before + 2
+    assert await store.credentials.tokens_revision() == before + 2
     bot = await store.bots.get_bot(BOT)
     assert bot is not None
     assert bot.is_revoked
@@ -115,12 +115,12 @@ async def test_a_revoked_token_is_refused_and_everybody_is_told(store: Store) ->
 
 async def test_rotation_ends_the_old_token(store: Store) -> None:
     old = await registered(store)
-    before = await store.bots.tokens_revision()
+    before = await store.credentials.tokens_revision()
     issued = await store.bots.rotate_token(BOT, "second")
     assert issued.token is not None
     assert await refusal(store, old) == "UNKNOWN"
     assert (await store.bots.authenticate(issued.token)).bot == BOT
-    assert await store.bots.tokens_revision() == before + 1
+    assert await store.credentials.tokens_revision() == before + 1
     assert (await store.bots.rotate_token(BOT, "second")).token is None
     assert (await store.bots.authenticate(issued.token)).bot == BOT
 
@@ -148,10 +148,10 @@ async def test_an_owner_gets_no_new_token_for_a_bot_whose_token_an_operator_has_
 
 async def test_of_a_deleted_bot_its_name_is_left_and_a_token_that_is_refused(store: Store) -> None:
     token = await registered(store)
-    revision = await store.bots.tokens_revision()
+    revision = await store.credentials.tokens_revision()
     for _ in range(2):
         await store.bots.delete_bot(BOT)
-    assert await store.bots.tokens_revision() > revision
+    assert await store.credentials.tokens_revision() > revision
     assert await refusal(store, token) == "REVOKED"
     assert await store.bots.get_bot(BOT) is None
     assert (await store.bots.list_page(10)).bots == ()
@@ -188,7 +188,7 @@ async def test_an_unregistered_bot_is_absent(store: Store) -> None:
         await store.bots.revoke_token(BOT)
     with pytest.raises(BotAbsent):
         await store.bots.delete_bot(BOT)
-    assert await store.bots.tokens_revision() == 0
+    assert await store.credentials.tokens_revision() == 0
 
 
 async def test_bots_are_listed_by_name_in_pages(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,8 +14,10 @@ from redis.exceptions import NoScriptError
 
 from seatwise_server.store.keys import PROCESS_INDEX
 from seatwise_server.store.redis.address import RedisMode
-from seatwise_server.store.redis.client import Argument, RedisClient
+from seatwise_server.store.redis.client import Argument, Command, RedisClient
 
+ScriptRun: TypeAlias = tuple[list[str], Sequence[Argument]]
+"""The keys and the arguments of one run of a script."""
 ScriptCall: TypeAlias = tuple[str, list[str], Sequence[Argument]]
 """The name of a script, its keys and its arguments."""
 
@@ -65,9 +68,7 @@ async def run_script(client: RedisClient, name: str, keys: list[str], *args: Arg
         return await client.call("EVAL", it.source, len(keys), *keys, *args)
 
 
-async def run_script_many(
-    client: RedisClient, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
-) -> list[Any]:
+async def run_script_many(client: RedisClient, name: str, calls: Sequence[ScriptRun]) -> list[Any]:
     """Run one script several times, each time with other keys and arguments, in one round trip; returns the answers.
 
     The runs are not one atomic change. Some may run twice if a reply was lost.
@@ -85,7 +86,7 @@ async def run_in_order(client: RedisClient, *calls: ScriptCall) -> list[Any]:
 
 
 async def run_and_call(
-    client: RedisClient, calls: Sequence[ScriptCall], commands: Sequence[Sequence[Argument]]
+    client: RedisClient, calls: Sequence[ScriptCall], commands: Sequence[Command]
 ) -> list[Any]:
     """Run scripts, then commands, in one message; returns the answers. In a cluster those with one hash tag keep their order."""
     return await client.call_many([*_with_sources(calls), *commands])
@@ -113,12 +114,12 @@ async def _run_at_once(client: RedisClient, calls: Sequence[ScriptCall]) -> list
     return outcomes
 
 
-def _with_sources(calls: Sequence[ScriptCall]) -> list[Sequence[Argument]]:
+def _with_sources(calls: Sequence[ScriptCall]) -> list[Command]:
     """Return the commands. The first one of each script has its source.
 
     If Redis had lost a script, a command with its hash alone would fail, and the commands behind it would run nevertheless.
     """
-    commands: list[Sequence[Argument]] = []
+    commands: list[Command] = []
     sent: set[str] = set()
     for name, keys, args in calls:
         it = script_named(name)
@@ -140,17 +141,20 @@ class StorePart:
         self._client = client
 
     async def _call(self, *command: Argument) -> Any:
-        """Return the answer to a command. See `RedisClient`."""
         return await self._client.call(*command)
 
-    async def _call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """Return the answers to several commands, none to none. See `RedisClient`."""
+    async def _call_many(self, commands: Sequence[Command]) -> list[Any]:
         return await self._client.call_many(commands) if commands else []
 
     async def _run(self, script: str, named: list[str], *args: Argument) -> Any:
         return await run_script(self._client, script, named, *args)
 
-    async def _run_many(
-        self, script: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
-    ) -> list[Any]:
+    async def _read_secret(self, key: str) -> bytes:
+        """Return the secret that all processes share at this key. The first one that asks draws it."""
+        if (found := await self._call("GET", key)) is None:
+            await self._call("SET", key, secrets.token_bytes(32), "NX")
+            found = await self._call("GET", key)
+        return bytes(found)
+
+    async def _run_many(self, script: str, calls: Sequence[ScriptRun]) -> list[Any]:
         return await run_script_many(self._client, script, calls)
