@@ -102,14 +102,9 @@ class MatchOwnership:
         return {name: table.epoch for name, table in self._tables.items()}
 
     def lose_match(self, match: str, answer: AppendResult) -> None:
-        """Give up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it.
-
-        A match that is over may have been retired meanwhile, by this referee. Its delivery asks the fence itself, and if the streams of
-        its bots were cut, they would lose their other matches too.
-        """
+        """Give up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it."""
         table = self._tables[match]
-        is_delivered = table.match.is_over and answer is AppendResult.FENCED
-        if not table.is_closed and not is_delivered:
+        if not table.is_closed:
             table.lose_ownership(answer)
 
     def on_lease_regained(self) -> None:
@@ -212,7 +207,7 @@ class HeartbeatSender:
         async def ask(match: str, epoch: int) -> None:
             async with turn:
                 answer = await self._store.journal.confirm_fence(match, epoch, self._owner.name)
-            if answer is not AppendResult.OK and self._ownership.owned_matches().get(match) == epoch:
+            if not answer.is_kept and self._ownership.owned_matches().get(match) == epoch:
                 self._ownership.lose_match(match, answer)
 
         await asyncio.gather(*[ask(*each) for each in matches])

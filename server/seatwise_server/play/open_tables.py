@@ -193,6 +193,10 @@ class OpenTables:
                 if await self._delivery.deliver_match(setup, table.epoch, self._claims.owner, end, announce):
                     await self._store.jobs.finish_job(job.job_id)
                     log_end(table, end.message)
+                elif (
+                    not table.is_fenced
+                ):  # another referee has taken the match over meanwhile, and tells its bots
+                    self._streams.cut_streams(table)
                 break
             except StoreUnavailable:
                 await asyncio.sleep(STORE_RETRY_S)

@@ -91,7 +91,8 @@ class Journal(StorePart):
         return Fence.from_fields(await self._call("HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
     async def confirm_fence(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """Confirm that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis has forgotten it.
+        """Confirm that the match is still this owner's: OK, ALREADY if this owner has retired it, FENCED if it is
+        another's, LOST if Redis has forgotten the claim.
 
         Each OK is counted in the fence, so a claim that relies on an older count fails.
         """

@@ -13,16 +13,17 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, MatchEnd
+from seatwise_server.play.lease import HeartbeatSender
 from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
 from seatwise_server.play.match_clock import EventLoopLag
 from seatwise_server.play.referee import Referee, RefereeIdentity
-from seatwise_server.store import AppendResult, Flusher, Store
+from seatwise_server.store import Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.journal import Journal
 
 
 class Interrupted(Delivery):
-    """While its match is retired, the referee asks for its fence, and is told that there is none of its own."""
+    """When its match is retired, and before the referee knows that, it confirms the fences of its matches."""
 
     referee: Referee
 
@@ -35,8 +36,8 @@ class Interrupted(Delivery):
         on_stored: Callable[[], None] | None = None,
     ) -> bool:
         delivered = await super().deliver_match(setup, epoch, owner, end, on_stored)
-        self.referee.ownership.lose_match(setup.match, AppendResult.FENCED)
-        await asyncio.sleep(0.01)
+        sender = HeartbeatSender(self.referee, self.referee.ownership, self.store, self.referee.lease)
+        await sender._confirm_fences({(setup.match, epoch)})
         return delivered
 
 
@@ -89,6 +90,22 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with_and_cuts_
     await wait_until_released(referee)
     assert cut == [], "its bots play other matches through the same streams"
     assert (referee.tables, referee.open_tables._jobs, await store.jobs.count_unfinished()) == ({}, {}, 0)
+
+
+async def test_a_match_that_another_took_over_while_it_was_delivered_cuts_the_streams_of_its_bots(
+    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    referee, cut = await at_work(store, flusher), list[str]()
+    monkeypatch.setattr(referee.streams, "cut_streams", lambda table: cut.append(table.name))
+    [(match, table)] = referee.tables.items()
+
+    async def taken(*_: object) -> None:
+        await store.journal.claim_match(match, "b", 1)
+
+    monkeypatch.setattr(Delivery, "_note_absence", taken)
+    table.void_match(VoidReason.ABORTED)
+    await wait_until_released(referee)
+    assert cut == [match], "or they wait here for an end that nobody tells"
 
 
 async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store, flusher: Flusher) -> None:

@@ -159,6 +159,8 @@ async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher
     await store.journal.retire_match(MATCH, epoch, "a", b"record", b"result")
     assert await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"late"]) is AppendResult.FENCED
     assert await store.matches.set_state(MATCH, epoch, "a", "running") is AppendResult.FENCED
+    assert await store.journal.confirm_fence(MATCH, epoch, "a") is AppendResult.ALREADY
+    assert await store.journal.confirm_fence(MATCH, epoch, "b") is AppendResult.FENCED
     with pytest.raises(MatchRetired):
         await store.journal.claim_match(MATCH, "b", epoch)
     fence = await store.journal.read_fence(MATCH)
