@@ -265,10 +265,11 @@ def test_adjacent_levels_are_told_apart_at_two_seats(weaker: str, stronger: str)
     """On rotated deals, by the intervals of `seatwise compare`."""
     from seatwise.local.comparison import ComparisonVerdict, StopRule, compare_versions
     from seatwise.local.deal_block import BlockPlan
+    from seatwise.units.workers import LocalWorkers
 
     plan = BlockPlan("ugo", (weaker, stronger), (weaker, stronger), {"rounds": 1}, "levels")
     rule = StopRule(margin=0.001, most_matches=30_000)
-    found = compare_versions(plan, rule, 2, lambda _: None, lambda _: None)
+    found = compare_versions(plan, rule, LocalWorkers(2), lambda _: None, lambda _: None)
     assert found.verdict is ComparisonVerdict.BETTER, found.why
     assert found.failures == (0, 0)
 

@@ -49,8 +49,10 @@ class Admin(Wire):
         return Wire(self.address, answer.token, answer.bot.name)
 
     async def create_ladder(self, name: str) -> None:
-        """A ladder for two of one round of UGO!, with the limits that ladders have if nothing is said."""
-        ladder = ladder_pb2.Ladder(name=name, game="games/ugo", seats=2, options={"rounds": "1"})
+        """A ladder for two of one round of UGO!, with the limits that ladders have if nothing is said. All bots may meet."""
+        ladder = ladder_pb2.Ladder(
+            name=name, game="games/ugo", seats=2, options={"rounds": "1"}, owners_together=True
+        )
         request = ladder_service_pb2.CreateLadderRequest(ladder=ladder)
         stub = ladder_service_pb2_grpc.LadderServiceStub(self.channel)
         await stub.CreateLadder(request, metadata=self.metadata, timeout=SOON_S)

@@ -125,7 +125,8 @@ impl Seat {
     pub fn answer_prompt(&mut self, prompt: i32, chosen: Move, link: &Link) {
         if self.asked == prompt {
             let request_id = format!("{:032x}", rand::random::<u128>());
-            self.answer = Some(SubmitMove { request_id, prompt, r#move: Some(submit_move::Move::Ugo(chosen)) });
+            let chosen = Some(submit_move::Move::Ugo(chosen));
+            self.answer = Some(SubmitMove { request_id, prompt, r#move: chosen, ..Default::default() });
             self.send_answer(link);
         }
     }
