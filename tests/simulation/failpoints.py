@@ -22,6 +22,7 @@ import os
 import re
 import signal
 import sys
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -447,13 +448,16 @@ class Forks:
         report: Callable[[Verdict], None],
         *,
         has_writes_alone: bool = False,
+        half_of: str = "",
     ) -> None:
+        """With `half_of`, the name of a story, only half of the harms are done: of a failpoint that all stories come by, others in each."""
         self.done: tuple[Failpoint, Harm] | None = None
         """In a child: what it has done."""
         self.told = -1
         """In a child: where its verdict goes."""
         self._harms = harms
         self._has_writes_alone = has_writes_alone
+        self._half_of = half_of
         self._words = words
         self._jobs = jobs
         self._report = report
@@ -476,6 +480,7 @@ class Forks:
             if (
                 harm.is_after == is_after
                 and (harm.at_messages or not is_message)
+                and not (self._half_of and zlib.crc32(f"{failpoint}{harm.name}{self._half_of}".encode()) & 1)
                 and self._fork(failpoint, harm)
             ):
                 return harm
@@ -565,6 +570,7 @@ def _parse_args() -> argparse.Namespace:
     parser.add_argument(
         "--writes", action="store_true", help="only commands that change something, and messages"
     )
+    parser.add_argument("--half", action="store_true", help="half of the harms, in each story others")
     parser.add_argument("--list", action="store_true", help="name all failpoints")
     return parser.parse_args()
 
@@ -581,7 +587,8 @@ def _play_stories(args: argparse.Namespace) -> Iterator[tuple[Story, list[str], 
             if verdict.wrongs:
                 _show(story, verdict)
 
-        forks = Forks(harms, args.point, args.jobs, report, has_writes_alone=args.writes)
+        half_of = story.name if args.half else ""
+        forks = Forks(harms, args.point, args.jobs, report, has_writes_alone=args.writes, half_of=half_of)
         wrongs = play_story(story, forks)
         if args.list:
             print(*sorted({str(point) for point, _ in forks._seen}), sep="\n")

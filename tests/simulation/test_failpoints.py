@@ -13,7 +13,7 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 LONGEST_S = 600.0
 """For a machine that is busy with other things; on a quiet one a story takes half a minute."""
-LEAST_HARMS = 50
+LEAST_HARMS = 20
 """A world has more; with fewer it has not come by what it is to come by."""
 MUST_BE_MET = (
     "seat_reserve", "match_create", "job_push", "offer_put", "seat_taken", "claim", "append", "retire", "result_append", "set_end",
@@ -67,7 +67,8 @@ def test_all_that_is_to_be_harmed_is_met() -> None:
     ["plain", "a referee dies", "a lobby dies", "a bot never sits down", "owners are at their limits", "an owner is erased"],
 )  # fmt: skip
 def test_a_harm_at_any_step_that_changes_something_comes_to_the_same_end(story: str, harm: str) -> None:
-    ended = run("--story", story, "--writes", "--harm", harm, "--jobs", "1")
+    """Half of the harms, in each story others: all of them take an hour and a half (`python -m simulation.failpoints`)."""
+    ended = run("--story", story, "--writes", "--harm", harm, "--jobs", "1", "--half")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     found = re.search(r"(\d+) harms, 0 worlds wrong", ended.stdout)
     assert found, ended.stdout

@@ -193,10 +193,8 @@ class OpenTables:
                 if await self._delivery.deliver_match(setup, table.epoch, self._claims.owner, end, announce):
                     await self._store.jobs.finish_job(job.job_id)
                     log_end(table, end.message)
-                elif (
-                    not table.is_fenced
-                ):  # another referee has taken the match over meanwhile, and tells its bots
-                    self._streams.cut_streams(table)
+                elif not table.is_fenced:
+                    self._streams.cut_streams(table)  # another referee has the match, and tells its bots
                 break
             except StoreUnavailable:
                 await asyncio.sleep(STORE_RETRY_S)
