@@ -86,16 +86,12 @@ class Season:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seats", [2, 3, 4])
 def test_a_gift_is_found_if_it_is_large_beside_the_noise(seats: int) -> None:
-    """For docs/statistics.md. UGO!'s noise is 20 points at tables of four, Ubongo's 4."""
+    """The corners of the table in docs/statistics.md. UGO!'s noise is 20 points at tables of four, Ubongo's 4."""
     found: dict[tuple[float, float], float] = {}
-    for noise in (3.0, 10.0, 22.0):
-        for gift in (3.0, 6.0, 10.0, 15.0):
-            season = Season(seats=seats, matches=400, gift=gift, noise=noise)
-            found[noise, gift] = sum(map(names_the_friends, reports(season, 60))) / 60
-            print(
-                f"{seats} seats, noise {noise:g}, gift {gift:g}: {100 * found[noise, gift]:.0f} %", flush=True
-            )
     large = (3.0, 10.0) if seats == 2 else (22.0, 15.0)  # two seats: 14 meetings, and no third bot that pays
+    for noise, gift in (large, (3.0, 3.0), (22.0, 3.0)):
+        season = Season(seats=seats, matches=400, gift=gift, noise=noise)
+        found[noise, gift] = sum(map(names_the_friends, reports(season, 60))) / 60
     assert found[large] >= 0.85
     assert found[3.0, 3.0] >= 0.9 or seats == 2
     assert found[22.0, 3.0] <= 0.1, "then the page may promise more"
