@@ -116,17 +116,16 @@ class RecordReplay:
     def apply_entry(self, entry: Entry) -> None:
         """Check one more entry, and move the position. Raises `BadRecord`, which names the entry."""
         try:
-            self._apply_entry(entry)
+            if self._position.end is not None:
+                raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end")
+            required = (
+                None if self._is_in_play() else required_after(self._position, self._last, self._limits)
+            )
+            if required is not None and self._last is not None:
+                _check_required(required, entry, self._last)
+            state = _REPLAY_CHECKS[type(entry)](self, entry, required is not None)
         except BadRecord as bad:
             raise bad.in_entry(entry.seq) from None
-
-    def _apply_entry(self, entry: Entry) -> None:
-        if self._position.end is not None:
-            raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end")
-        required = None if self._is_in_play() else required_after(self._position, self._last, self._limits)
-        if required is not None and self._last is not None:
-            _check_required(required, entry, self._last)
-        state = _REPLAY_CHECKS[type(entry)](self, entry, required is not None)
         self._move_to(position_after(self._position, entry, self._setup, self._game, state), entry)
 
     def _is_in_play(self) -> bool:
