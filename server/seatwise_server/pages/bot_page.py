@@ -22,8 +22,6 @@ from seatwise_server.league.report.figures import draw_columns, draw_interval_cu
 from seatwise_server.pages.page_responses import PageCalls, ending_words, last_part, render_page
 from seatwise_server.refusal import Refusal
 
-# The times that referees charged a bot in its newest matches, for the page of the bot. It is read from the records.
-
 CLOCKED_MATCHES = 8
 """Matches whose records the page of a bot reads."""
 KEPT_CLOCKS = 4_000
@@ -67,12 +65,8 @@ class BotClocks:
                 record = (await self._calls.call("MatchService/GetRecord", name=match)).record
             except Refusal:
                 return ()
-            kept = self._kept[match] = await asyncio.to_thread(_read_record, record)
+            kept = self._kept[match] = await asyncio.to_thread(lambda: clocks_of(json.loads(record)))
         return kept
-
-
-def _read_record(record: str) -> tuple[SeatClock, ...]:
-    return clocks_of(json.loads(record))
 
 
 def clocks_of(record: Mapping[str, Any]) -> tuple[SeatClock, ...]:
@@ -152,8 +146,7 @@ class BotPageContent:
         name = f"bots/{values[0]}/versions/{values[1]}"
         bot = (await self._calls.call("BotService/GetBot", name=name)).bot
         found = await self._calls.call("BotService/ListOpponents", name=name, page_size=LISTED_OPPONENTS)
-        listed = await self._calls.call("MatchService/ListMatches", bot=name, page_size=JUDGED_MATCHES)
-        matches = listed.matches
+        matches = (await self._calls.list_matches(bot=name, page_size=JUDGED_MATCHES)).matches
         clocked = [match for match in matches if match.HasField("result")]
         clocks = await self._clocks.read_clocks(name, clocked[:CLOCKED_MATCHES])
         places = await self._read_places(name, matches)
@@ -177,10 +170,10 @@ class BotPageContent:
         played = [match.competition for match in matches if match.competition]
         entered = [league.name for league in leagues if bot in league.bots]
         names = list(dict.fromkeys((*played, *entered)))[:SHOWN_PLACES]
-        return [place for name in names for place in await self._find_place(name, bot)]
+        found = [await self._find_place(name, bot) for name in names]
+        return [place for place in found if place]
 
-    async def _find_place(self, competition: str, bot: str) -> list[dict[str, Any]]:
-        """Return the place of the bot, as a list of one; an empty list where it has none."""
+    async def _find_place(self, competition: str, bot: str) -> dict[str, Any] | None:
         is_ladder = competition.startswith("ladders/")
         method = "LadderService/ListStandings" if is_ladder else "LeagueService/ListLeagueStandings"
         wanted: dict[str, Any] = {"league": competition}
@@ -191,13 +184,11 @@ class BotPageContent:
         except Refusal as refused:
             if refused.reason != "NOT_FOUND":
                 raise
-            return []
+            return None
         size = table.total_size if is_ladder else len(table.standings)
-        return [
-            {"competition": competition, "line": line, "of": size, "is_ladder": is_ladder}
-            for line in table.standings
-            if line.bot == bot
-        ]
+        lines = [line for line in table.standings if line.bot == bot]
+        place = {"competition": competition, "of": size, "is_ladder": is_ladder}
+        return place | {"line": lines[0]} if lines else None
 
     async def _draw_strength(self, ladder: str, bot: str) -> Markup | None:
         """Draw the strength of the bot on a ladder over its matches; nothing while there is only one point."""

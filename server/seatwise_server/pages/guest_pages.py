@@ -11,14 +11,17 @@ from starlette.responses import Response
 
 from seatwise.replay.frame_builder import short_names
 from seatwise.v1 import match_pb2
+from seatwise_server.config import HttpSettings
 from seatwise_server.pages.page_responses import (
     PageCalls,
     check_own_page,
     last_part,
     page_response,
     peer_of_page,
+    put_cookie,
     read_form,
     render_page,
+    see_other,
 )
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.guest_seats import GUEST_TOKEN_S, GuestTickets
@@ -32,14 +35,10 @@ _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 class GuestPages:
     """Answers /seats and /seats/{match}."""
 
-    def __init__(
-        self, calls: PageCalls, tickets: GuestTickets, sockets: str, *, has_other_sockets: bool
-    ) -> None:
-        """`sockets` is the WebSocket of the lobby. `has_other_sockets` is whether referees have other ports of its host."""
+    def __init__(self, calls: PageCalls, tickets: GuestTickets, settings: HttpSettings) -> None:
         self._calls = calls
         self._tickets = tickets
-        self._sockets = sockets
-        self._has_other_sockets = has_other_sockets
+        self._settings = settings
 
     async def take_seat(self, request: Request, _values: list[str]) -> Response:
         """Give the guest a ticket, and send the browser to its seat. The match is made when the page there connects."""
@@ -47,9 +46,9 @@ class GuestPages:
         game = (await read_form(request)).get("game", "")
         ticket, token = await self._tickets.new_ticket(peer_of_page(), game)
         url = f"{SEATS}/{last_part(ticket.match)}"
-        cookie = seat_cookie(url, token, is_secure=request.url.scheme == "https")
-        headers = {"location": url, "set-cookie": cookie, "cache-control": "no-store"}
-        return Response(status_code=303, headers=headers)
+        response = see_other(url)
+        put_cookie(response, request, SEAT_COOKIE, token, url, GUEST_TOKEN_S)
+        return response
 
     async def answer(self, request: Request, values: list[str]) -> Response:
         """Return the page at which the guest plays; the match's own page when it is over."""
@@ -64,8 +63,7 @@ class GuestPages:
                 raise
         else:
             if match.state in (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED):
-                headers = {"location": f"/{name}", "cache-control": "no-store"}
-                return Response(status_code=303, headers=headers)
+                return see_other(f"/{name}")
         if ticket is None or not is_mine:
             why = f"this browser holds no seat of {name}. Anybody may watch it: /{name}. The home page gives you a seat"
             raise Refusal("NOT_ALLOWED", why)
@@ -79,22 +77,17 @@ class GuestPages:
 
     def _lobby_at(self, request: Request) -> str:
         """Return the address of the lobby's WebSocket for this browser."""
-        scheme, _, where = self._sockets.partition("://")
-        return f"{scheme}://{_host_name(request)}{where}" if where.startswith(":") else self._sockets
+        sockets = self._settings.guest_sockets
+        scheme, _, where = sockets.partition("://")
+        return f"{scheme}://{_host_name(request)}{where}" if where.startswith(":") else sockets
 
     def _allowed_sockets(self, lobby: str) -> tuple[str, ...]:
         """Return what the page may connect to: the lobby, and where there are other referees, all ports of its host."""
-        if not self._has_other_sockets:
+        if not self._settings.has_other_sockets:
             return (lobby,)
         where = urlsplit(lobby)
         host = where.netloc.removesuffix(f":{where.port}")
         return (f"{where.scheme}://{host}:*",)
-
-
-def seat_cookie(url: str, token: str, *, is_secure: bool) -> str:
-    """Return the Set-Cookie header of a seat: only its own page gets it, and no script or other site reads it."""
-    secure = "; Secure" if is_secure else ""
-    return f"{SEAT_COOKIE}={token}; Path={url}; Max-Age={GUEST_TOKEN_S}; HttpOnly; SameSite=Strict{secure}"
 
 
 def _host_name(request: Request) -> str:

@@ -49,10 +49,12 @@ class HomePage:
 
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
         """Return the page."""
-        live = await self._list_matches(match_pb2.Match.STATE_RUNNING, LIVE_MATCHES)
+        states = match_pb2.Match.State
+        live = await self._calls.list_matches(state=states.STATE_RUNNING, page_size=LIVE_MATCHES)
         ladders = (await self._calls.call("LadderService/ListLadders", page_size=LISTED_LADDERS)).ladders
         running = [ladder for ladder in ladders if not ladder.HasField("close_time")]
-        finished = (await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches
+        ended = await self._calls.list_matches(state=states.STATE_FINISHED, page_size=FINISHED_MATCHES)
+        finished = ended.matches
         scores = await self._read_scores(live.matches)
         featured = find_featured(live.matches, finished, scores)
         return render_page(
@@ -73,18 +75,12 @@ class HomePage:
             is_private=is_private_connection(request),
         )
 
-    async def _list_matches(self, state: int, size: int) -> Any:
-        return await self._calls.call("MatchService/ListMatches", state=state, page_size=size)
-
     async def _read_scores(self, matches: Sequence[match_pb2.Match]) -> dict[str, dict[str, Any]]:
         """Return the round and the points of the first live matches that spectators are shown, by their names."""
         open_to_all = [match for match in matches if not match.deal_set.name][:SCORED_MATCHES]
         found = await self._live.find_positions(open_to_all)
-        return {
-            match.name: describe_score(found[match.name], len(match.bots))
-            for match in open_to_all
-            if match.name in found
-        }
+        seats = {match.name: len(match.bots) for match in open_to_all}
+        return {name: describe_score(frame, seats[name]) for name, frame in found.items()}
 
     async def _with_leaders(self, ladder: ladder_pb2.Ladder) -> dict[str, Any]:
         table = await self._calls.call("LadderService/ListStandings", ladder=ladder.name, page_size=LEADERS)

@@ -35,18 +35,16 @@ class LadderPage:
         page, bot = (request.query_params.get(key, "").strip() for key in ("page", "bot"))
         table, refusal = await self._read_table(name, page, bot)
         start = table.standings[0].place - 1 if table.standings else 0
-        matches = await self._calls.call(
-            "MatchService/ListMatches", competition=name, page_size=LADDER_MATCHES
-        )
+        is_first_page, is_over = bool(table.standings) and not start, ladder.HasField("close_time")
+        verdict = ladder_verdict(table.standings, is_over=is_over) if is_first_page else ""
+        matches = await self._calls.list_matches(competition=name, page_size=LADDER_MATCHES)
         return render_page(
             "ladder.html.j2",
             ladder=ladder,
             results=table.results,
             update_time=table.update_time if table.HasField("update_time") else None,
             standings=table.standings,
-            verdict=ladder_verdict(table.standings, is_over=ladder.HasField("close_time"))
-            if table.standings and not start
-            else "",
+            verdict=verdict,
             asked=bot,
             refusal=refusal,
             whiskers=whiskers_of(table.standings),
@@ -100,7 +98,7 @@ def ladder_verdict(standings: Sequence[ladder_pb2.Standing], *, is_over: bool = 
     return f"{bot_label(first.bot)} {verb}, and the results tell it apart from all others near it."
 
 
-def whiskers_of(lines: Sequence[Any]) -> dict[str, tuple[int, int, int, int]]:
+def whiskers_of(lines: Sequence[Any]) -> dict[str, tuple[int, ...]]:
     """Return for each bot where its interval begins, its strength and where the interval ends, and zero: in thousandths of the width.
 
     A line is one of a ladder's table, or a fitted `Strength`.
@@ -111,15 +109,8 @@ def whiskers_of(lines: Sequence[Any]) -> dict[str, tuple[int, int, int, int]]:
     def place_of(strength: float) -> int:
         return round(1000 * min(max((strength - least) / wide, 0.0), 1.0))
 
-    return {
-        line.bot: (
-            place_of(line.low),
-            place_of((line.low + line.high) / 2),
-            place_of(line.high),
-            place_of(0.0),
-        )
-        for line in lines
-    }
+    marks = {line.bot: (line.low, (line.low + line.high) / 2, line.high, 0.0) for line in lines}
+    return {bot: tuple(map(place_of, each)) for bot, each in marks.items()}
 
 
 def describe_likes(standings: Sequence[ladder_pb2.Standing]) -> dict[str, str]:
@@ -142,14 +133,8 @@ def describe_likes(standings: Sequence[ladder_pb2.Standing]) -> dict[str, str]:
 def _list_pages(path: str, start: int, lines: int) -> list[tuple[str, str]]:
     """Return the words and the URLs of the other pages of a table."""
     last = max(0, (lines - 1) // LADDER_PLACES * LADDER_PLACES)
-    starts = {
-        "First": 0,
-        "Previous": max(0, start - LADDER_PLACES),
-        "Next": min(start + LADDER_PLACES, last),
-        "Last": last,
-    }
+    before = {"First": 0, "Previous": max(0, start - LADDER_PLACES)} if start else {}
+    after = {"Next": min(start + LADDER_PLACES, last), "Last": last} if start < last else {}
     return [
-        (word, f"{path}?{urlencode({'page': at})}" if at else path)
-        for word, at in starts.items()
-        if (at < start if word in ("First", "Previous") else at > start)
+        (word, f"{path}?{urlencode({'page': at})}" if at else path) for word, at in (before | after).items()
     ]

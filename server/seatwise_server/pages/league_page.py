@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
-from urllib.parse import urlencode
 
 from cachetools import LRUCache
 from starlette.requests import Request
@@ -165,7 +164,10 @@ class LeaguePage:
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
         table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
         states = match_pb2.Match.STATE_VOIDED, match_pb2.Match.STATE_RUNNING, match_pb2.Match.STATE_FINISHED
-        lists = [await self._list_matches(name, state) for state in states]
+        lists = [
+            await self._calls.list_matches(competition=name, state=state, page_size=LEAGUE_MATCHES)
+            for state in states
+        ]
         shown = [each.SerializeToString(deterministic=True) for each in (league, table, *lists)]
         kept = self._pages.get(name)
         if kept is None or kept[0] != shown:
@@ -201,7 +203,8 @@ class LeaguePage:
             },
             strengths={each.bot: each for each in figures.fit.strengths} if figures.fit else {},
             whiskers=whiskers_of(figures.fit.strengths) if figures.fit else {},
-            crosstable=[] if is_large else _crosstable_rows(league.name, order, figures.crosstable),
+            order=order,
+            crosstable={} if is_large else figures.crosstable,
             heat_map=draw_heat_map("Ahead and behind", order, shares) if is_large and shares else None,
             rounds=round_rows(order, figures),
             schedule=schedule_rows(figures, [match.name for match in live.matches]),
@@ -221,11 +224,6 @@ class LeaguePage:
             raise Refusal("NOT_FOUND", why)
         results = [result for result in await self._read_results(name) if {bot, opponent} <= set(result.bots)]
         return render_page("league_matches.html.j2", league=name, bot=bot, opponent=opponent, results=results)
-
-    async def _list_matches(self, league: str, state: int) -> Any:
-        return await self._calls.call(
-            "MatchService/ListMatches", competition=league, state=state, page_size=LEAGUE_MATCHES
-        )
 
     async def _work_out_figures(
         self, name: str, settings: League, voids: Mapping[str, Sequence[str] | None], counts: tuple[int, int]
@@ -363,25 +361,6 @@ def _name_some(others: Sequence[str], possible: int) -> str:
     if len(others) > NAMED_RIVALS + 1:
         return f"{', '.join(others[:NAMED_RIVALS])} and {len(others) - NAMED_RIVALS} more"
     return ", ".join(others) or "none"
-
-
-def _crosstable_rows(
-    league: str, order: Sequence[str], met: Mapping[tuple[str, str], CrosstableCell]
-) -> list[dict[str, Any]]:
-    if not met:
-        return []
-    return [{"bot": bot, "cells": [_cell_of(league, bot, other, met) for other in order]} for bot in order]
-
-
-def _cell_of(
-    league: str, bot: str, other: str, met: Mapping[tuple[str, str], CrosstableCell]
-) -> dict[str, Any] | None:
-    if bot == other:
-        return None
-    cell = met.get((bot, other), CrosstableCell())
-    fields = ("matches", "ahead", "level", "behind", "difference", "share")
-    url = f"/{league}/matches?{urlencode({'bot': bot, 'opponent': other})}"
-    return {name: getattr(cell, name) for name in fields} | {"url": url}
 
 
 def _blamed_bots(match: match_pb2.Match) -> Sequence[str] | None:

@@ -29,9 +29,7 @@ class MatchListPage:
         if query.get("state") in STATE_FILTERS:
             fields["state"] = STATE_FILTERS[query["state"]]
         token = query.get("page", "")
-        page = await self._calls.call(
-            "MatchService/ListMatches", page_size=MATCHES_OF_PAGE, page_token=token, **fields
-        )
+        page = await self._calls.list_matches(page_size=MATCHES_OF_PAGE, page_token=token, **fields)
         kept = {name: query[name] for name in (*MATCH_FILTERS, "state") if name in query}
         following = {**kept, "page": page.next_page_token}
         return render_page(

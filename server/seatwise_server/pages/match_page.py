@@ -42,8 +42,6 @@ from seatwise_server.rest.http_call import (
 )
 from seatwise_server.streams import SharedStream
 
-# Writes the positions that a spectator may see in the form of a replay.
-
 
 class PositionWriter:
     """Writes the positions of one match as a spectator sees them."""
@@ -124,13 +122,11 @@ def _cards_of(hand: match_service_pb2.OpenedHand) -> tuple[tuple[str, str], ...]
     return tuple(zip(hand.cards, symbols, strict=True))
 
 
-# The steps of a match that is played, written once for all who look at it from this process.
-
 Responses = AsyncGenerator[match_service_pb2.WatchMatchResponse, None]
 
 
 class LiveSteps:
-    """The steps of one match so far, and its state. One task reads them while somebody looks."""
+    """The steps of one match so far, and its state. One task reads them, for all who look at it from this process."""
 
     def __init__(self) -> None:
         self.visitors = 0
@@ -188,8 +184,6 @@ class LiveSteps:
 def _to_json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
-
-# A match as it is played, as steps for the viewer: the positions that a spectator may see, in the same form as a replay.
 
 POSITION_S = 2.0
 """How long a page waits for the position of a match."""

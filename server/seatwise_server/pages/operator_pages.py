@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from hashlib import sha256
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,8 +25,10 @@ from seatwise_server.pages.page_responses import (
     is_private_connection,
     page_response,
     peer_of_page,
+    put_cookie,
     read_form,
     render_page,
+    see_other,
 )
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.read_budget import network_of
@@ -45,56 +45,30 @@ CHECKS = f"{OPERATORS}/ladders/{{ladder}}"
 """The URL of the fairness checks of a ladder."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorSession:
-    """A person who has logged in."""
-
-    token: str
-    """The token, which is checked again at each request."""
-    end_s: float
-
-
 class OperatorSessions:
-    """The sessions of this process. They end with it."""
+    """The sessions of this process, which end with it. Their tokens are checked again at each request."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._sessions: dict[str, OperatorSession] = {}
-        """By the digest of the cookie's value, in the order of their beginning."""
+        self._tokens: TTLCache[bytes, str] = TTLCache(MOST_SESSIONS, SESSION_S, clock)
+        """By the digest of the cookie's value."""
 
     def begin_session(self, token: str) -> str:
         """Begin a session, and return the value of its cookie."""
-        self._drop_ended()
-        if len(self._sessions) >= MOST_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
         value = secrets.token_urlsafe(32)
-        self._sessions[_digest(value)] = OperatorSession(token, self._clock() + SESSION_S)
+        self._tokens[_digest(value)] = token
         return value
 
-    def find_session(self, value: str | None) -> OperatorSession | None:
-        """Return the session of a cookie's value; None if it has none, or it has ended."""
-        self._drop_ended()
-        return self._sessions.get(_digest(value)) if value else None
+    def find_token(self, value: str) -> str | None:
+        """Return the token of the session with this value of the cookie; None if there is none, or it has ended."""
+        return self._tokens.get(_digest(value))
 
-    def end_session(self, value: str | None) -> None:
-        """End the session of a cookie's value, if it has one."""
-        if value:
-            self._sessions.pop(_digest(value), None)
-
-    def _drop_ended(self) -> None:
-        now = self._clock()
-        self._sessions = {key: each for key, each in self._sessions.items() if each.end_s > now}
+    def end_session(self, value: str) -> None:
+        """End the session with this value of the cookie, if there is one."""
+        self._tokens.pop(_digest(value), None)
 
 
-def session_cookie(value: str, *, is_secure: bool) -> str:
-    """Return the Set-Cookie header of a session. No script reads the cookie, and no other site makes a browser send it."""
-    secure = "; Secure" if is_secure else ""
-    age = SESSION_S if value else 0
-    return f"{COOKIE}={value}; Path={OPERATORS}; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
-
-
-def _digest(value: str) -> str:
-    return hashlib.sha256(value.encode()).hexdigest()
+def _digest(value: str) -> bytes:
+    return sha256(value.encode()).digest()
 
 
 LISTED_TABLES = 100
@@ -130,15 +104,16 @@ class OperatorPages:
 
     async def _answer(self, request: Request, make: Callable[[str], Awaitable[Response]]) -> Response:
         """Return what `make` makes for a token, which it has to check before anything else, or the form to log in."""
-        session = self._sessions.find_session(request.cookies.get(COOKIE))
-        if session is None:
+        cookie = request.cookies.get(COOKIE, "")
+        token = self._sessions.find_token(cookie)
+        if token is None:
             return _login_page(request)
         try:
-            return await make(session.token)
+            return await make(token)
         except Refusal as refusal:
             if not refusal.reason.startswith(("TOKEN_", "SCOPE_", "NOT_ALLOWED")):
                 raise
-            self._sessions.end_session(request.cookies.get(COOKIE))
+            self._sessions.end_session(cookie)
             return _login_page(request, str(refusal))
 
     async def log_in(self, request: Request, _values: list[str]) -> Response:
@@ -152,8 +127,7 @@ class OperatorPages:
             await self._calls.call(_LIST_REFEREES, token=token or None)
         except Refusal as refusal:
             return _login_page(request, f"You are not logged in: {refusal}.")
-        value = self._sessions.begin_session(token)
-        return _go_to_operators(session_cookie(value, is_secure=request.url.scheme == "https"))
+        return _go_to_operators(request, self._sessions.begin_session(token))
 
     def _check_rate(self, network: str) -> None:
         """Count a try, whether its token is right or wrong. Raises `Refusal` if this network has made too many."""
@@ -166,20 +140,20 @@ class OperatorPages:
     async def log_out(self, request: Request, _values: list[str]) -> Response:
         """End the session."""
         check_own_page(request)
-        self._sessions.end_session(request.cookies.get(COOKIE))
-        return _go_to_operators(session_cookie("", is_secure=request.url.scheme == "https"))
+        self._sessions.end_session(request.cookies.get(COOKIE, ""))
+        return _go_to_operators(request, "")
 
     async def _overview(self, request: Request, token: str) -> Response:
         referees = await self._calls.call(_LIST_REFEREES, token=token)
         live = await self._calls.call("AdminService/ListLiveMatches", page_size=LISTED_TABLES, token=token)
         leases = await self._calls.call("AdminService/ListLeases", token=token)
-        wanted: dict[str, Any] = {"state": match_pb2.Match.STATE_WAITING, "page_size": LISTED_TABLES}
-        waiting = await self._calls.call("MatchService/ListMatches", **wanted, token=token)
+        state = match_pb2.Match.STATE_WAITING
+        waiting = await self._calls.list_matches(state=state, page_size=LISTED_TABLES, token=token)
         html = render_page(
             "operators.html.j2",
             name=f"an operator, for at most {SESSION_S // 60} minutes",
             is_ready=self._is_ready(),
-            referees=[_referee_line(each) for each in referees.referees],
+            referees=[(each, _state_of(each)) for each in referees.referees],
             live=live.matches,
             more_live=bool(live.next_page_token),
             leases=leases.leases,
@@ -216,10 +190,8 @@ class LadderChecks:
         return parts
 
 
-def _referee_line(referee: Any) -> dict[str, Any]:
-    state = admin_service_pb2.Referee.State.Name(referee.state).removeprefix("STATE_")
-    fields = ("name", "address", "matches", "free_tables", "silent_ms")
-    return {name: getattr(referee, name) for name in fields} | {"state_words": state.lower()}
+def _state_of(referee: admin_service_pb2.Referee) -> str:
+    return admin_service_pb2.Referee.State.Name(referee.state).removeprefix("STATE_").lower()
 
 
 def _login_page(request: Request, refusal: str = "") -> Response:
@@ -232,7 +204,7 @@ def _login_page(request: Request, refusal: str = "") -> Response:
     return response
 
 
-def _go_to_operators(cookie: str) -> Response:
-    """Return 303, so that loading the page again does not send the form again."""
-    headers = {"location": OPERATORS, "set-cookie": cookie, "cache-control": "no-store"}
-    return Response(status_code=303, headers=headers)
+def _go_to_operators(request: Request, session: str) -> Response:
+    response = see_other(OPERATORS)
+    put_cookie(response, request, COOKIE, session, OPERATORS, SESSION_S if session else 0)
+    return response

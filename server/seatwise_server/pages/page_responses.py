@@ -35,8 +35,6 @@ from seatwise_server.rest.routes import Endpoint
 from seatwise_server.services.authentication import Authenticator, Caller
 from seatwise_server.services.operations import Operation
 
-# Calls the operations of the API for a page, with the rights of the person who looks at it.
-
 
 class PageCalls:
     """The operations of this process, as pages call them. A page shows nothing that the API does not show."""
@@ -50,25 +48,24 @@ class PageCalls:
 
         Raises `Refusal` as the operation does, or if the token does not give the right, or if the caller reads too much.
         """
-        operation, caller, request = await self._prepare_call(method, token, fields)
+        operation, caller, request = await self._find_call(method, token, fields)
+        await operation.admit(caller, request)
         return await operation.handle(caller, request)
+
+    async def list_matches(self, **fields: Any) -> Any:
+        """Call MatchService/ListMatches; see `call`."""
+        return await self.call("MatchService/ListMatches", **fields)
 
     async def admit(self, method: str, **fields: Any) -> None:
         """Raise `Refusal` where anybody who called this method now would be refused before it began."""
-        await self._prepare_call(method, None, fields)
+        operation, caller, request = await self._find_call(method, None, fields)
+        await operation.admit(caller, request)
 
     async def open_shared_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
         """Call a method that streams, for several people who have been admitted each."""
         operation, caller, request = await self._find_call(method, None, fields)
         responses: AsyncGenerator[Any, None] = operation.handle(caller, request)
         return responses
-
-    async def _prepare_call(
-        self, method: str, token: str | None, fields: dict[str, Any]
-    ) -> tuple[Operation, Caller, Any]:
-        operation, caller, request = await self._find_call(method, token, fields)
-        await operation.admit(caller, request)
-        return operation, caller, request
 
     async def _find_call(
         self, method: str, token: str | None, fields: dict[str, Any]
@@ -144,11 +141,10 @@ _STATE_WORDS: Final = {
     match_pb2.Match.STATE_FINISHED: "finished",
     match_pb2.Match.STATE_VOIDED: "void",
 }
-_KIND_WORDS: Final[dict[int, str]] = {
-    bot_pb2.BOT_KIND_RULES: "rules",
-    bot_pb2.BOT_KIND_SEARCH: "search",
-    bot_pb2.BOT_KIND_LEARNED: "learned",
-    bot_pb2.BOT_KIND_LANGUAGE_MODEL: "language model",
+_KIND_WORDS: Final = {
+    number: name.removeprefix("BOT_KIND_").lower().replace("_", " ")
+    for name, number in bot_pb2.BotKind.items()
+    if number
 }
 _ENDINGS: Final = {
     "COMPLETED": "played to the end",
@@ -346,6 +342,17 @@ def _error_page(refusal: Refusal) -> Response:
     kept = {name: plain.headers[name] for name in ("retry-after", "allow") if name in plain.headers}
     headers = _PAGE_HEADERS | kept | {"cache-control": "no-store"}
     return Response(html, plain.status_code, headers, HTML_TYPE)
+
+
+def see_other(url: str) -> Response:
+    """Return 303 to another page, so that loading that page again does not send a form again."""
+    return Response(status_code=303, headers={"location": url, "cache-control": "no-store"})
+
+
+def put_cookie(response: Response, request: Request, name: str, value: str, path: str, age_s: int) -> None:
+    """Set a cookie. Only pages below `path` get it, no script reads it, and no other site makes a browser send it."""
+    is_secure = request.url.scheme == "https"
+    response.set_cookie(name, value, age_s, path=path, secure=is_secure, httponly=True, samesite="strict")
 
 
 # Forms that a page sends: only from a page of this server, and only small ones.

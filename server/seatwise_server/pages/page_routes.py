@@ -50,10 +50,9 @@ def add_pages(
     operators = OperatorPages(calls, is_ready, partial(read_queue_depths, store), checks)
     live, downloads = LiveFrames(calls, streams), Downloads(settings)
     matches = MatchPage(calls, live)
+    has_guests = bool(settings.guests and settings.guest_sockets)
     pages: dict[str, MakePage] = {
-        "/": HomePage(
-            calls, live, downloads, has_guests=bool(settings.guests and settings.guest_sockets)
-        ).make_page,
+        "/": HomePage(calls, live, downloads, has_guests=has_guests).make_page,
         "/matches": MatchListPage(calls).make_page,
         "/matches/{match}": matches.make_page,
         "/ladders/{ladder}": LadderPage(calls).make_page,
@@ -68,11 +67,8 @@ def add_pages(
     embedded = EmbedPages(calls).by_path if settings.embed_origins else {}
     for path, make_page in embedded.items():
         urls.add_endpoint(path, "GET", path, public_endpoint(make_page, settings.embed_origins))
-    if settings.guests and settings.guest_sockets:
-        tickets = GuestTickets(store, time.monotonic)
-        guests = GuestPages(
-            calls, tickets, settings.guest_sockets, has_other_sockets=settings.has_other_sockets
-        )
+    if has_guests:
+        guests = GuestPages(calls, GuestTickets(store, time.monotonic), settings)
         urls.add_endpoint(SEATS, "POST", SEATS, page_endpoint(guests.take_seat))
         urls.add_endpoint(f"{SEATS}/{{match}}", "GET", f"{SEATS}/{{match}}", page_endpoint(guests.answer))
     urls.add_endpoint(OPERATORS, "GET", OPERATORS, page_endpoint(operators.answer))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -79,21 +78,17 @@ INSTALL = "Install it in a clone of the repository: pip install ."
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
 class Downloads:
     """The files under /dist/, and how a visitor gets Seatwise."""
 
-    settings: HttpSettings
-    wheel: bytes = field(init=False)
-    """Read once, so that its hash is that of the file that is served."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, settings: HttpSettings) -> None:
+        self.settings = settings
+        self.wheel = b""
+        """Read once, so that its hash is that of the file that is served."""
         try:
-            wheel = Path(self.settings.wheel).read_bytes() if self.settings.wheel else b""
+            self.wheel = Path(settings.wheel).read_bytes() if settings.wheel else b""
         except OSError as error:
-            log.warning("wheel_not_read", file=self.settings.wheel, why=error.strerror)
-            wheel = b""
-        object.__setattr__(self, "wheel", wheel)
+            log.warning("wheel_not_read", file=settings.wheel, why=error.strerror)
 
     @property
     def wheel_path(self) -> str:

@@ -85,7 +85,7 @@ async def take_seat(house: House, game: str = "ugo") -> Seat:
         assert answer.status == 303, answer.body
         cookie = answer.headers["set-cookie"]
         seat = Seat(answer.headers["location"], cookie.partition(";")[0])
-        assert all(each in cookie for each in (f"Path={seat.url};", "HttpOnly", "SameSite=Strict"))
+        assert all(each in cookie for each in (f"Path={seat.url};", "HttpOnly", "SameSite=strict"))
         page = await http.get(seat.url, cookie=seat.cookie)
         seat.told = told_in(page)
         seat.policy = page.headers["content-security-policy"]
@@ -287,7 +287,8 @@ async def test_only_pages_of_this_server_may_connect(
     ],
 )
 async def test_a_page_may_connect_to_all_referees_of_its_host(lobby: str, policy: str) -> None:
-    pages = GuestPages(cast("Any", None), cast("Any", None), lobby, has_other_sockets=True)
+    settings = HttpSettings(guest_sockets=lobby, has_other_sockets=True)
+    pages = GuestPages(cast("Any", None), cast("Any", None), settings)
     assert pages._allowed_sockets(lobby) == (policy,)
 
 
@@ -303,8 +304,8 @@ async def test_a_page_may_connect_to_all_referees_of_its_host(lobby: str, policy
 )
 async def test_a_server_that_cannot_admit_guests_says_why(options: list[str], advice: str) -> None:
     parser = ArgumentParser()
-    serve.configure(parser)
-    why = serve._refuse_guests(serve.options_from(parser.parse_args(options)))
+    serve.add_options(parser)
+    why = next(serve.find_refusals(serve.options_from(parser.parse_args(options))), "")
     assert why.endswith(advice)
     assert bool(why) is bool(advice)
 

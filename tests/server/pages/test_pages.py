@@ -431,7 +431,7 @@ async def test_an_operator_logs_in_and_out(http_house: House) -> None:
         assert (answer.status, answer.headers["location"]) == (303, "/operators")
         cookie = answer.headers["set-cookie"]
         assert all(
-            rule in cookie for rule in ("HttpOnly", "SameSite=Strict", "Path=/operators", "Max-Age=1800")
+            rule in cookie for rule in ("HttpOnly", "SameSite=strict", "Path=/operators", "Max-Age=1800")
         )
         value = cookie.partition(";")[0]
         inside = await http.get("/operators", cookie=value)
@@ -570,12 +570,12 @@ async def test_a_session_ends_by_itself_and_there_are_only_so_many() -> None:
     now = [0.0]
     sessions = OperatorSessions(lambda: now[0])
     first = sessions.begin_session("token")
-    assert sessions.find_session(first)
+    assert sessions.find_token(first)
     now[0] = SESSION_S + 1
-    assert sessions.find_session(first) is None
+    assert sessions.find_token(first) is None
     values = [sessions.begin_session("token") for _ in range(MOST_SESSIONS + 1)]
-    assert sessions.find_session(values[0]) is None
-    assert sessions.find_session(values[-1])
+    assert sessions.find_token(values[0]) is None
+    assert sessions.find_token(values[-1])
 
 
 class WatchedMatch:
