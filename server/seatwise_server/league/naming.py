@@ -13,10 +13,7 @@ from seatwise_server.resource_names import match_name_for
 
 
 def request_id_of(league: str, match: str) -> str:
-    """Return the id of the request that creates a match of the schedule.
-
-    It is always the same, so the match is created once.
-    """
+    """Return the id of the request that creates a match of the schedule. It is always the same, so the match is created once."""
     return hashlib.sha256(f"{league}/{match}".encode()).hexdigest()[:40]
 
 
@@ -38,9 +35,8 @@ def so_far_of(
 ) -> SoFar:
     """Return the results and void matches by the ids of the schedule, from the server's log and its void matches by name.
 
-    Each has the bots against which their absence is held, or `None` if it was void for another reason.
-
-    A match keeps its name if it is not in the schedule, or if the format does not need its id.
+    A void match has the bots against which their absence is held, or `None` if it was void for another reason. A match keeps its name
+    if it is not in the schedule, or if the format does not need its id.
     """
     by_match = {result.match: result for result in results}
     ids: dict[str, str] = {}
@@ -52,13 +48,14 @@ def so_far_of(
         return SoFar(played, {ids.get(match, match) for match in voids}, named)
 
     over = by_match.keys() | set(voids)
+    first: Iterable[str] = ()
     if isinstance(schedule, Swiss):  # its ids are known beforehand, and a draw may take long
-        ids |= _find_over(over, league, schedule.match_ids())
+        first = (match for _, match in schedule.first_attempts())
     elif absences and not isinstance(
         schedule, Knockout
     ):  # a bot that misses two attempts of one match loses it
-        known = schedule.known_matches(SoFar())
-        ids |= _find_over(over, league, (each for match in known for each in attempt_ids(match.id)))
+        first = (match.id for match in schedule.known_matches(SoFar()))
+    ids |= _find_over(over, league, (each for match in first for each in attempt_ids(match)))
     while isinstance(schedule, Knockout) and (
         ended := _find_over(over - ids.keys(), league, (match.id for match in schedule.due_matches(so_far())))
     ):

@@ -1,1 +1,1 @@
-"""Builds balanced rounds of tables. The tables hold numbers of entrants, not bots."""
+"""Builds balanced rounds of tables, which hold numbers of entrants, and balances the seats at tables."""

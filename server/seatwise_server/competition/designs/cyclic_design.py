@@ -10,13 +10,15 @@ seeds are fixed, so there is one starter for each size.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import combinations
 from math import exp, gcd
 from random import Random
 from typing import Final
+
+from seatwise_server.competition.designs.seat_balance import SeatingCounts, anneal_orders, orders_around_table
 
 # A starter for a prime number of entrants of which one sits out: even in meetings and in every distance of seats.
 
@@ -65,53 +67,26 @@ ORDER_SWEEPS: Final = 200
 
 def balance_seat_order(starters: tuple[DesignRound, ...], modulus: int) -> tuple[DesignRound, ...]:
     """Return the same tables in the most even order that the search finds. Its seed is fixed, so the result never varies."""
-    search = _SeatOrderSearch([list(starter) for starter in starters], modulus)
-    search.anneal_orders()
-    return search.best
+    tables = (table for starter in starters for table in starter)
+    counts = _DifferenceCounts(modulus)
+    ordered = iter(anneal_orders(tables, counts, orders_around_table, Random(1), ORDER_SWEEPS, (2.1, 0.1)))
+    return tuple(tuple(next(ordered) for _ in starter) for starter in starters)
 
 
-class _SeatOrderSearch:
-    def __init__(self, starters: list[list[NumberedTable]], modulus: int) -> None:
-        self._starters = starters
+class _DifferenceCounts(SeatingCounts):
+    """How often each difference of two numbers occurs at each distance of seats. The fixed entrant has none."""
+
+    def __init__(self, modulus: int) -> None:
+        super().__init__()
         self._modulus = modulus
-        self._chance = Random(1)
-        self._counts: Counter[tuple[int, int]] = Counter()
-        for table in (table for starter in starters for table in starter):
-            self._counts.update(self._distance_differences(table))
-        self.best, self._least = self._copy_starters(), self._sum_of_squares()
 
-    def _copy_starters(self) -> tuple[DesignRound, ...]:
-        return tuple(map(tuple, self._starters))
-
-    def _sum_of_squares(self) -> int:
-        return sum(count * count for count in self._counts.values())
-
-    def anneal_orders(self) -> None:
-        """Draw the order of each table in turn, again and again, and keep the most even state of all."""
-        for sweep in range(ORDER_SWEEPS):
-            for starter in self._starters:
-                for place, table in enumerate(starter):
-                    starter[place] = self._draw_order(table, 0.1 + 2.0 * (1 - sweep / ORDER_SWEEPS))
-            if (squares := self._sum_of_squares()) < self._least:
-                self.best, self._least = self._copy_starters(), squares
-
-    def _draw_order(self, table: NumberedTable, temperature: float) -> NumberedTable:
-        self._counts.subtract(self._distance_differences(table))
-        orders = [(table[0], *others) for others in permutations(table[1:])]
-        costs = [sum(self._counts[cell] for cell in self._distance_differences(order)) for order in orders]
-        weights = [exp((min(costs) - cost) / temperature) for cost in costs]
-        chosen = self._chance.choices(orders, weights)[0]
-        self._counts.update(self._distance_differences(chosen))
-        return chosen
-
-    def _distance_differences(self, table: NumberedTable) -> list[tuple[int, int]]:
-        """Return (distance in seats, difference of numbers) from every seat. The fixed entrant has none."""
-        size = len(table)
+    def list_cells(self, bots: Sequence[int]) -> Iterable[tuple[int, int]]:
+        size = len(bots)
         return [
-            (by, (table[(here + by) % size] - table[here]) % self._modulus)
+            (by, (bots[(here + by) % size] - bots[here]) % self._modulus)
             for here in range(size)
             for by in range(1, size)
-            if self._modulus not in (table[here], table[(here + by) % size])
+            if self._modulus not in (bots[here], bots[(here + by) % size])
         ]
 
 
@@ -125,10 +100,7 @@ STARTER_SEEDS: Final = (1, 9, 7)
 
 @lru_cache(maxsize=32)
 def cyclic_rounds(entrants: int, size: int, cycles: int) -> tuple[DesignRound, ...]:
-    """Return the rounds of `cycles` cycles for tables of this size.
-
-    Each entrant plays at most once in a round. An entrant that is at no table sits out.
-    """
+    """Return the rounds of so many cycles, for tables of this size. Each entrant plays at most once in a round."""
     modulus = cycle_length(entrants, size)
     starters = _find_starters(entrants, size, min(cycles, _starters_needed(entrants, size)))
     return tuple(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from math import exp
 from random import Random
 from typing import Final
@@ -208,47 +208,31 @@ ROUND_TEMPERATURE: Final = 0.8
 """The constant temperature of the annealing."""
 MATCH_WEIGHT: Final = 4
 """The weight of an uneven number of matches, compared with an uneven number of meetings."""
+Place = tuple[list[int], int]
+"""A table, or the entrants that sit out, and a seat there."""
 
 
 def even_out_rounds(
-    cycles: Iterable[DesignRound], rest: Iterable[DesignRound], entrants: int
+    cycles: Sequence[DesignRound], rest: Sequence[DesignRound], entrants: int
 ) -> tuple[DesignRound, ...]:
     """Return the rounds of `rest`, changed so that they are even together with the rounds of `cycles`."""
-    search = _RoundSearch(entrants)
-    for tables in cycles:
-        search.count_tables(tables)
-    for tables in rest:
-        search.count_tables(tables)
-        search.add_round(tables)
+    search = _RoundSearch(cycles, rest, entrants)
     search.anneal_rounds()
     return search.best_rounds()
 
 
 class _RoundSearch:
-    def __init__(self, entrants: int) -> None:
+    def __init__(self, cycles: Sequence[DesignRound], rest: Sequence[DesignRound], entrants: int) -> None:
+        tables = [table for each in (*cycles, *rest) for table in each]
         self._entrants = entrants
-        self._met: Counter[tuple[int, int]] = Counter()
-        self._played: Counter[int] = Counter()
-        self._rounds: list[list[list[int]]] = []
+        self._met = Counter(pair for table in tables for pair in permutations(table, 2))
+        self._played = Counter(entrant for table in tables for entrant in table)
+        self._rounds = [[*map(list, each), _list_out(each, entrants)] for each in rest]
         """The tables of each round. The last one holds the entrants that sit out."""
         self._chance = Random(1)
         self._cost = self._least = 0
-        self._undo: list[tuple[list[list[int]], tuple[list[int], int], tuple[list[int], int]]] = []
+        self._undo: list[tuple[TablesOfNumbers, Place, Place]] = []
         """The swaps since the best rounds, the last one last."""
-
-    def count_tables(self, tables: DesignRound) -> None:
-        """Count a round that is played in any case."""
-        for table in tables:
-            self._played.update(table)
-            for one, other in combinations(table, 2):
-                self._met[one, other] += 1
-                self._met[other, one] += 1
-
-    def add_round(self, tables: DesignRound) -> None:
-        """Add a round that the search may change. It must be counted too."""
-        seated = {each for table in tables for each in table}
-        out = [each for each in range(self._entrants) if each not in seated]
-        self._rounds.append([*map(list, tables), out])
 
     def anneal_rounds(self) -> None:
         """Swap two entrants of a round at a time, and undo a swap that makes the rounds too much worse."""
@@ -280,18 +264,14 @@ class _RoundSearch:
         return tuple(tuple(map(tuple, each[:-1])) for each in self._rounds)
 
     def _lowest_cost(self) -> int:
-        """Return the change of the sum of squares at which all counts are as even as whole numbers can be.
-
-        It is 0 or negative.
-        """
+        """Return the change of the sum of squares at which all counts are as even as whole numbers can be. It is 0 or negative."""
         pairs = [count for (one, other), count in self._met.items() if one < other]
         played = list(self._played.values())
         now = sum(each * each for each in pairs) + MATCH_WEIGHT * sum(each * each for each in played)
         even = least_sum_of_squares(sum(pairs), self._entrants * (self._entrants - 1) // 2)
         return even + MATCH_WEIGHT * least_sum_of_squares(sum(played), self._entrants) - now
 
-    def _random_place(self, tables: list[list[int]]) -> tuple[list[int], int]:
-        """Return a random place of a round, at a table or among those that sit out."""
+    def _random_place(self, tables: TablesOfNumbers) -> Place:
         at = int(self._chance.random() * self._entrants)
         for table in tables:
             if at < len(table):
@@ -299,31 +279,26 @@ class _RoundSearch:
             at -= len(table)
         raise AssertionError("every entrant is somewhere")
 
-    def _swap_entrants(
-        self, tables: list[list[int]], here: tuple[list[int], int], there: tuple[list[int], int]
-    ) -> int:
+    def _swap_entrants(self, tables: TablesOfNumbers, here: Place, there: Place) -> int:
         """Swap two entrants, and return what that adds to the sum of squares."""
         seated = [place for place in (here, there) if place[0] is not tables[-1]]
-        cost = sum(self._leave_table(*place) for place in seated)
+        cost = sum(self._count_place(*place, -1) for place in seated)
         here[0][here[1]], there[0][there[1]] = there[0][there[1]], here[0][here[1]]
-        return cost + sum(self._join_table(*place) for place in seated)
+        return cost + sum(self._count_place(*place, 1) for place in seated)
 
-    def _leave_table(self, table: list[int], at: int) -> int:
-        bot, met = table[at], self._met
-        others = [other for other in table if other != bot]
-        cost = sum(1 - 2 * met[bot, other] for other in others) + MATCH_WEIGHT * (1 - 2 * self._played[bot])
-        self._count_meetings(bot, others, -1)
+    def _count_place(self, table: list[int], at: int, times: int) -> int:
+        """Count the entrant's match at this table, or take it back. Return what that adds to the sum of squares."""
+        entrant, met, played = table[at], self._met, self._played
+        cost = MATCH_WEIGHT * (1 + 2 * times * played[entrant])
+        for other in table:
+            if other != entrant:
+                cost += 1 + 2 * times * met[entrant, other]
+                met[entrant, other] += times
+                met[other, entrant] += times
+        played[entrant] += times
         return cost
 
-    def _join_table(self, table: list[int], at: int) -> int:
-        bot, met = table[at], self._met
-        others = [other for other in table if other != bot]
-        cost = sum(1 + 2 * met[bot, other] for other in others) + MATCH_WEIGHT * (1 + 2 * self._played[bot])
-        self._count_meetings(bot, others, 1)
-        return cost
 
-    def _count_meetings(self, bot: int, others: list[int], times: int) -> None:
-        for other in others:
-            self._met[bot, other] += times
-            self._met[other, bot] += times
-        self._played[bot] += times
+def _list_out(tables: DesignRound, entrants: int) -> list[int]:
+    seated = {entrant for table in tables for entrant in table}
+    return [entrant for entrant in range(entrants) if entrant not in seated]

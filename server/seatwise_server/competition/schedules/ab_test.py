@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
+    Schedule,
     ScheduledMatch,
     SharedDeal,
     SoFar,
@@ -26,11 +28,8 @@ from seatwise_server.competition.statistics.anytime_test import AnytimeTest, Tri
 
 
 @dataclass(frozen=True, slots=True)
-class ABTest:
-    """The settings of an A-B test.
-
-    Units are played side by side and weighed by number, so the order in which they end has no influence.
-    """
+class ABTest(Schedule):
+    """The settings of an A-B test. Units are weighed in the order of their numbers, in whatever order they end."""
 
     a: str
     b: str
@@ -48,7 +47,7 @@ class ABTest:
                 raise BadSchedule(f"{name}: must be 1 or more, not {value}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the open matches of the first `units_at_once` open units. None after the verdict. See `Schedule`."""
+        """Return the open matches of the first `units_at_once` open units. None after the verdict."""
         if self.current_verdict(so_far) is not TrialVerdict.OPEN:
             return ()
         due: list[ScheduledMatch] = []
@@ -62,16 +61,11 @@ class ABTest:
         return tuple(due)
 
     def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:  # noqa: ARG002 - it is a `Schedule`
-        """Return the matches of all units that there can be. See `Schedule`."""
         return tuple(match for unit in self._all_units() for match in unit)
 
     def expected_matches(self, so_far: SoFar) -> int:
         """Return the most matches that there can be. The number that an early verdict saves cannot be known before."""
         return self.most_units * len(self._build_unit(1)) if self.due_matches(so_far) else len(so_far.results)
-
-    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
-        """Return no byes. See `Schedule`."""
-        return ()
 
     def unit_differences(self, so_far: SoFar) -> tuple[float, ...]:
         """Return A's points minus B's by unit, up to the first open unit. A unit with a match that was given up is left out.
@@ -79,7 +73,7 @@ class ABTest:
         A unit of which one bot lost a match by walk-over counts against that bot, by the largest difference of an earlier unit.
         """
         found: list[float] = []
-        for unit in self._settled_units(so_far):
+        for unit in takewhile(lambda unit: not unsettled_matches(unit, so_far), self._all_units()):
             results = find_results(unit, so_far)
             absent = {bot for match in unit for bot in follow_attempts(match.id, so_far).absent}
             if len(results) == len(unit):
@@ -97,15 +91,8 @@ class ABTest:
     def _all_units(self) -> Iterator[tuple[ScheduledMatch, ...]]:
         return (self._build_unit(number) for number in range(1, self.most_units + 1))
 
-    def _settled_units(self, so_far: SoFar) -> Iterator[tuple[ScheduledMatch, ...]]:
-        for unit in self._all_units():
-            if unsettled_matches(unit, so_far):
-                return
-            yield unit
-
     def _build_unit(self, number: int) -> tuple[ScheduledMatch, ...]:
-        orders = _unit_seatings(self.a, self.b, self.table_size)
-        name = f"u{number}"
+        name, orders = f"u{number}", _unit_seatings(self.a, self.b, self.table_size)
         # with two bots there is no other table that a deal could travel to
         is_duplicate = self.duplicate is Duplicate.ROTATION
         return tuple(

@@ -10,13 +10,13 @@ Then the relations of seats are made as even as they can be while the seats stay
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from itertools import permutations
 from random import Random
 from typing import Final
 
-from seatwise_server.competition.schedules.seat_balance import (
+from seatwise_server.competition.designs.seat_balance import (
     SEATING_SWEEPS,
     BotsBySeat,
     DistanceCounts,
@@ -39,10 +39,7 @@ MOST_RELATION_SWEEPS: Final = 20
 def seat_evenly(
     tables: Sequence[BotsBySeat], chance: Random, *, only_relations: bool = False
 ) -> list[BotsBySeat]:
-    """Return the same tables with even seats, and among such seatings with the most even relations that are found.
-
-    With `only_relations` seats are not looked at.
-    """
+    """Return the same tables with even seats, unless `only_relations` count, and then the most even relations that are found."""
     sweeps = min(SEATING_SWEEPS, MOST_SEATED_TABLES // max(1, len(tables)))
     start = seat_in_turn(tables) if sweeps < SEATING_SWEEPS else tables
     if only_relations:
@@ -85,10 +82,10 @@ class _SeatEvening:
 
     def __init__(self, tables: Sequence[BotsBySeat]) -> None:
         self.tables = [tuple(bots) for bots in tables]
-        self._at: dict[tuple[str, int], list[int]] = {}
+        self._at: dict[tuple[str, int], list[int]] = defaultdict(list)
         for number, bots in enumerate(self.tables):
             for seat, bot in enumerate(bots):
-                self._at.setdefault((bot, seat), []).append(number)
+                self._at[bot, seat].append(number)
         self._bots = sorted({bot for bots in self.tables for bot in bots})
 
     def even_out_all(self) -> None:
@@ -107,7 +104,7 @@ class _SeatEvening:
         return is_changed
 
     def _surplus(self, bot: str, one: int, other: int) -> int:
-        return len(self._at.get((bot, one), ())) - len(self._at.get((bot, other), ()))
+        return len(self._at[bot, one]) - len(self._at[bot, other])
 
     def _find_path(self, start: str, one: int, other: int) -> list[int]:
         """Return the tables of a shortest path from this bot to one that sits at `other` more often than at `one`.
@@ -116,17 +113,18 @@ class _SeatEvening:
         """
         came_by: dict[str, tuple[str, int]] = {}
         queue, seen = deque([start]), {start}
-        while queue:
-            bot = queue.popleft()
-            if self._surplus(bot, one, other) < 0:
-                return _tables_of_path(came_by, bot, start)
-            for number in self._at.get((bot, one), ()):
+        while self._surplus(bot := queue.popleft(), one, other) >= 0:
+            for number in self._at[bot, one]:
                 after = self.tables[number][other]
                 if after not in seen:
                     seen.add(after)
                     came_by[after] = (bot, number)
                     queue.append(after)
-        raise AssertionError("a bot with a surplus is joined to one with a lack")
+        path: list[int] = []
+        while bot != start:
+            bot, number = came_by[bot]
+            path.append(number)
+        return path
 
     def _turn_path(self, numbers: Sequence[int], one: int, other: int) -> None:
         """Exchange the two seats at these tables."""
@@ -134,17 +132,9 @@ class _SeatEvening:
             bots = list(self.tables[number])
             for seat, away in ((one, other), (other, one)):
                 self._at[bots[seat], seat].remove(number)
-                self._at.setdefault((bots[seat], away), []).append(number)
+                self._at[bots[seat], away].append(number)
             bots[one], bots[other] = bots[other], bots[one]
             self.tables[number] = tuple(bots)
-
-
-def _tables_of_path(came_by: dict[str, tuple[str, int]], end: str, start: str) -> list[int]:
-    numbers = []
-    while end != start:
-        end, number = came_by[end]
-        numbers.append(number)
-    return numbers
 
 
 class _RelationSearch:
@@ -153,12 +143,9 @@ class _RelationSearch:
     def __init__(self, tables: Sequence[BotsBySeat]) -> None:
         self.tables = list(tables)
         self._seats, self._relations = SeatCounts(), DistanceCounts()
-        played: dict[str, int] = {}
         for bots in self.tables:
             self._count_table(bots, 1)
-            for bot in bots:
-                played[bot] = played.get(bot, 0) + 1
-        self._played = played
+        self._played = Counter(bot for bots in self.tables for bot in bots)
 
     def sweep_tables(self) -> bool:
         """Go through all tables once. Tell whether any was reseated."""
@@ -173,16 +160,10 @@ class _RelationSearch:
         return is_changed
 
     def _stays_even(self, bots: BotsBySeat) -> bool:
-        """Tell whether each of these bots, seated like this, is at its seat as often as the most even counts allow."""
-        size = len(bots)
+        """Tell whether each of these bots, seated like this, is at each seat as often as the most even counts allow."""
+        size, counts = len(bots), self._seats.counts
         return all(
-            self._seats.counts[bot, seat] < -(-self._played[bot] // size) for seat, bot in enumerate(bots)
-        ) and self._keeps_least(bots)
-
-    def _keeps_least(self, bots: BotsBySeat) -> bool:
-        size = len(bots)
-        return all(
-            self._seats.counts[bot, seat] + (seat == own) >= self._played[bot] // size
+            self._played[bot] // size <= counts[bot, seat] + (seat == own) <= -(-self._played[bot] // size)
             for own, bot in enumerate(bots)
             for seat in range(size)
         )

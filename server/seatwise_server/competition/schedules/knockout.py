@@ -6,7 +6,6 @@ empty. A table at which no more bots sit than advance plays nothing (a bye), and
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -14,16 +13,15 @@ from random import Random
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
+    Schedule,
     ScheduledMatch,
-    ScheduledTable,
     SoFar,
     check_entrants,
+    find_results,
     follow_attempts,
     matches_at_tables,
 )
 from seatwise_server.competition.standings.scoring import TableScore, table_scores
-
-# One table of a knockout: the matches that it plays, and the bots that advance from it.
 
 UNPLAYED = TableScore(points=0.0, score=0.5)
 """The score of every bot at a table at which nothing was played."""
@@ -42,29 +40,25 @@ class KnockoutTable:
     advancing: int
     """How many of them advance."""
     deals: int
-    """How many deals the table plays."""
 
     @property
     def is_bye(self) -> bool:
         """Whether all bots advance, so that nothing is played."""
         return len(self.bots) <= self.advancing
 
-    def deal_tables(self) -> tuple[ScheduledTable, ...]:
+    def deal_tables(self) -> list[ScheduledMatch]:
         """Return the table once for each deal."""
-        return tuple(
-            self._table_of_deal(f"g{deal + 1}", deal) for deal in range(0 if self.is_bye else self.deals)
-        )
+        deals = 0 if self.is_bye else self.deals
+        return [self._table_of_deal(f"g{deal + 1}", deal) for deal in range(deals)]
 
-    def _table_of_deal(self, name: str, deal: int) -> ScheduledTable:
+    def _table_of_deal(self, name: str, deal: int) -> ScheduledMatch:
         by = deal % len(self.seats)
-        return ScheduledTable(f"{self.id}-{name}", self.round, self.seats[by:] + self.seats[:by])
+        return ScheduledMatch(f"{self.id}-{name}", self.round, self.seats[by:] + self.seats[:by])
 
     def deciding_matches(self, duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
         """Return the matches of one more deal, which is shared with no other table."""
-        is_rotation = duplicate is Duplicate.ROTATION
-        return matches_at_tables(
-            [self._table_of_deal("last", self.deals)], Duplicate.ROTATION if is_rotation else Duplicate.NONE
-        )
+        kind = duplicate if duplicate is Duplicate.ROTATION else Duplicate.NONE
+        return matches_at_tables([self._table_of_deal("last", self.deals)], kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +71,13 @@ class KnockoutOutcome:
     so_far: SoFar
 
     def due_matches(self) -> tuple[ScheduledMatch, ...]:
-        """Return the open matches: those of the decider only if all others are played and leave the table level."""
-        return self._open_matches(self.matches) or (
-            self._open_matches(self.decider) if self.is_level() else ()
-        )
+        """Return the open matches: those of the decider only if it is needed."""
+        return self._open_matches(self.known_matches())
 
     def known_matches(self) -> tuple[ScheduledMatch, ...]:
-        """Return all matches of the table, those of the decider only if it is needed."""
-        return self.matches + (self.decider if self._needs_decider() else ())
-
-    def expected_matches(self) -> int:
-        """Return how many matches the table takes, as far as is known."""
-        return len(self.known_matches())
-
-    def _needs_decider(self) -> bool:
-        return not self._open_matches(self.matches) and self.is_level()
+        """Return all matches of the table: those of the decider only if all others are played and leave the table level."""
+        needs_decider = not self._open_matches(self.matches) and self.is_level()
+        return self.matches + (self.decider if needs_decider else ())
 
     def _open_matches(self, matches: Sequence[ScheduledMatch]) -> tuple[ScheduledMatch, ...]:
         """Return those of the matches that are to be played, each as its next attempt and without the bots that have lost it."""
@@ -103,47 +89,27 @@ class KnockoutOutcome:
             and len(match.bots) - len(each.absent) > (self.table.advancing if each.absent else 0)
         )
 
-    def _walk_overs(self) -> Counter[str]:
-        """Return how many matches each bot lost by walk-over."""
-        return Counter(
-            bot
-            for match in (*self.matches, *self.decider)
-            for bot in follow_attempts(match.id, self.so_far, goes_on=True).absent
-        )
-
     def is_level(self) -> bool:
-        """Return whether a bot that would advance is level with one that would not.
-
-        If nothing could be played, the seeds decide at once.
-        """
-        played = self._tally_matches(self.matches)
-        if not played or self.table.is_bye:
+        """Return whether a bot that would advance is level with one that would not. If nothing could be played, the seeds decide."""
+        if self.table.is_bye or not find_results(self.matches, self.so_far, goes_on=True):
             return False
-        ranked = self._rank_before_decider(played)
-        last, first_out = (
-            self._key_before_decider(bot, played) for bot in ranked[self.table.advancing - 1 :][:2]
-        )
-        return last == first_out
+        keys = sorted(self._keys_before_decider().values())
+        return keys[self.table.advancing - 1] == keys[self.table.advancing]
 
     def rank_bots(self) -> list[str]:
         """Return the bots, the best first. Bots that are level come in the order of seeds."""
-        played = self._tally_matches(self.matches)
-        last = self._tally_matches(self.decider)
-        return sorted(
-            self._rank_before_decider(played),
-            key=lambda bot: (*self._key_before_decider(bot, played), *_sort_key(last.get(bot, UNPLAYED))),
-        )
+        keys, last = self._keys_before_decider(), self._tally_matches(self.decider)
+        return sorted(self.table.bots, key=lambda bot: (*keys[bot], *_sort_key(last.get(bot, UNPLAYED))))
 
-    def _rank_before_decider(self, played: dict[str, TableScore]) -> list[str]:
-        return sorted(self.table.bots, key=lambda bot: self._key_before_decider(bot, played))
-
-    def _key_before_decider(self, bot: str, played: dict[str, TableScore]) -> tuple[float, ...]:
+    def _keys_before_decider(self) -> dict[str, tuple[float, ...]]:
         """Put bots behind that lost by walk-over. The decider comes after this, so that it decides only between level bots."""
-        return (self._walk_overs()[bot] > 0, *_sort_key(played.get(bot, UNPLAYED)))
+        matches = (*self.matches, *self.decider)
+        found = (follow_attempts(match.id, self.so_far, goes_on=True).absent for match in matches)
+        absent, played = {bot for bots in found for bot in bots}, self._tally_matches(self.matches)
+        return {bot: (bot in absent, *_sort_key(played.get(bot, UNPLAYED))) for bot in self.table.bots}
 
     def _tally_matches(self, matches: Sequence[ScheduledMatch]) -> dict[str, TableScore]:
-        found = (follow_attempts(match.id, self.so_far, goes_on=True).result for match in matches)
-        return table_scores([result for result in found if result])
+        return table_scores(find_results(matches, self.so_far, goes_on=True))
 
 
 def _without_bots(match: ScheduledMatch, attempt: str, absent: Collection[str]) -> ScheduledMatch:
@@ -164,7 +130,7 @@ BracketPlaces = list[str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Knockout:
+class Knockout(Schedule):
     """The settings of a knockout. The tables of a round are known once those of the round before it are decided."""
 
     entrants: tuple[str, ...]
@@ -186,26 +152,23 @@ class Knockout:
             raise BadSchedule(f"deals: must be 1 or more, not {self.deals}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the open matches of the current round. See `Schedule`."""
         return _Bracket(self, so_far).due
 
     def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the matches of all rounds so far. See `Schedule`."""
+        """Return the matches of all rounds so far."""
         return tuple(_Bracket(self, so_far).matches)
 
     def expected_matches(self, so_far: SoFar) -> int:
-        """Return how many matches the season has if no later table needs one more deal. See `Schedule`."""
-        return _Bracket(self, so_far).length
+        """Return how many matches the season has if no later table needs one more deal."""
+        bracket = _Bracket(self, so_far)
+        return len(bracket.matches) + bracket.later_matches
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
         """Return the byes as (round, bot). All are in round 1."""
         return tuple((1, bot) for bot in _Bracket(self, so_far).byes)
 
     def final_order(self, so_far: SoFar) -> tuple[tuple[str, ...], ...]:
-        """Return the bots in their final order, the best first, as far as it is decided.
-
-        Bots that went out in the same round share a rank.
-        """
+        """Return the final order as far as it is decided, the best first. Bots that went out in the same round share a rank."""
         return _Bracket(self, so_far).order
 
     def bracket_size(self) -> int:
@@ -225,8 +188,9 @@ class _Bracket:
     due: tuple[ScheduledMatch, ...] = ()
     byes: list[str] = field(default_factory=list)
     order: tuple[tuple[str, ...], ...] = ()
-    length: int = 0
     matches: list[ScheduledMatch] = field(default_factory=list)
+    later_matches: int = 0
+    """Of rounds that are not drawn yet, if no table ends level."""
 
     def __post_init__(self) -> None:
         empty = self.plan.bracket_size() - len(self.plan.entrants)
@@ -236,17 +200,16 @@ class _Bracket:
             verdicts = self._play_round(number, places)
             self.byes.extend(bot for each in verdicts if each.table.is_bye for bot in each.table.bots)
             self.due = tuple(match for each in verdicts for match in each.due_matches())
-            self.length += sum(each.expected_matches() for each in verdicts)
             self.matches += (match for each in verdicts for match in each.known_matches())
             places, number = self._next_places(verdicts), number + 1
-        self.length += self._matches_in_later_rounds(len(places))
+        self.later_matches = self._matches_in_later_rounds(len(places))
 
     def _play_round(self, number: int, places: BracketPlaces) -> list[KnockoutOutcome]:
-        drawn = self._lay_out_round(places)
-        tables = [self._draw_table(number, at, bots, len(drawn) == 1) for at, bots in enumerate(drawn, 1)]
-        matches = matches_at_tables(
-            [deal for table in tables for deal in table.deal_tables()], self.plan.duplicate
-        )
+        left, count = [bot for bot in places if bot is not None], len(places) // self.plan.table_size
+        drawn = _lay_out_tables(left, count, self.plan.advance)
+        tables = [self._draw_table(number, at, bots, count == 1) for at, bots in enumerate(drawn, 1)]
+        deals = [deal for table in tables for deal in table.deal_tables()]
+        matches = matches_at_tables(deals, self.plan.duplicate)
         return [
             KnockoutOutcome(
                 table,
@@ -256,10 +219,6 @@ class _Bracket:
             )
             for table in tables
         ]
-
-    def _lay_out_round(self, places: BracketPlaces) -> list[list[str]]:
-        count = len(places) // self.plan.table_size
-        return _lay_out_tables([bot for bot in places if bot is not None], count, self.plan.advance)
 
     def _draw_table(self, number: int, at: int, bots: list[str], is_last: bool) -> KnockoutTable:
         name = f"r{number}-t{at}"
@@ -275,29 +234,20 @@ class _Bracket:
         byes = sum(each.table.is_bye for each in verdicts)
         if self.due:
             return places
+        if count == 1:
+            self.order = (*((bot,) for bot in verdicts[0].rank_bots()), *self.order)
+            return places
         out: list[str] = []
         for at, verdict in enumerate(verdicts):
             ranking = verdict.rank_bots()
-            goes_on = advance if places else 0
-            out.extend(ranking[goes_on:])
-            for rank, bot in enumerate(ranking[:goes_on]):
-                places[self._place_in_next_round(at, rank, count, byes)] = bot
-        self._rank_eliminated(out, is_last=not places)
+            out += ranking[advance:]
+            for rank, bot in enumerate(ranking[:advance]):
+                places[_next_place(at, rank, count, byes, advance)] = bot
+        if out:  # they rank ahead of all that went out earlier
+            self.order = (tuple(sorted(out, key=self.plan.entrants.index)), *self.order)
         return places
 
-    def _place_in_next_round(self, table: int, rank: int, tables: int, byes: int) -> int:
-        if byes in (0, tables // 2):
-            return _place_by_rank(table, rank, tables)
-        return _place_by_seed(table, rank, tables, byes, self.plan.advance)
-
-    def _rank_eliminated(self, out: list[str], *, is_last: bool) -> None:
-        """Rank the bots that are out ahead of all that went out earlier."""
-        out = out if is_last else sorted(out, key=self.plan.entrants.index)
-        groups = [(bot,) for bot in out] if is_last else [tuple(out)]
-        self.order = (*(group for group in groups if group), *self.order)
-
     def _matches_in_later_rounds(self, places: int) -> int:
-        """Return the number of matches in rounds that are not drawn yet, if no table ends level."""
         each = self.plan.deals * (self.plan.table_size if self.plan.duplicate is Duplicate.ROTATION else 1)
         total = 0
         while places >= self.plan.table_size:
@@ -308,10 +258,7 @@ class _Bracket:
 
 
 def _lay_out_tables(bots: list[str], count: int, advance: int) -> list[list[str]]:
-    """Lay out the bots, the best first, over `count` tables.
-
-    Tables at which nothing is played come first, with the best bots.
-    """
+    """Lay out the bots, the best first. Tables at which nothing is played come first, with the best bots."""
     byes = count * (advance + 1) - len(bots)
     if count == 1 or byes <= 0:
         return _fill_tables(bots, count)
@@ -320,10 +267,9 @@ def _lay_out_tables(bots: list[str], count: int, advance: int) -> list[list[str]
 
 
 def _fill_tables(bots: list[str], count: int) -> list[list[str]]:
-    """Lay out the bots over the tables in passes of alternating direction, so that the best are apart.
+    """Lay out the bots over the tables in passes of alternating direction: so the best are apart, and the sums of seeds alike.
 
-    Then the sums of seeds are alike too. A pass that does not reach all tables begins at the last one, so that the
-    tables of the best stay small.
+    A pass that does not reach all tables begins at the last one, so that the tables of the best stay small.
     """
     tables: list[list[str]] = [[] for _ in range(count)]
     whole = len(bots) // count
@@ -333,19 +279,14 @@ def _fill_tables(bots: list[str], count: int) -> list[list[str]]:
     return tables
 
 
-def _place_by_seed(table: int, rank: int, tables: int, byes: int, advance: int) -> int:
-    """Return the place of the bot with this rank (from 0) at a table: the number of the seed that is expected there.
+def _next_place(table: int, rank: int, tables: int, byes: int, advance: int) -> int:
+    """Return the place in the next round of the bot with this rank (from 0) at a table.
 
-    The tables with byes come first, with the best seeds. The layout of the next round then parts bots that have met, unless half
-    of the tables had byes.
+    Without byes a winner keeps its table's place, and a second goes to the other half. With byes the place is the number of the seed
+    that is expected there. The tables with byes come first, with the best seeds. The layout of the next round then parts
+    bots that have met, unless half of the tables had byes: these places are taken as without byes.
     """
+    if byes in (0, tables // 2):
+        return rank * tables + (table + rank * tables // 2) % tables
     first, count, at = (0, byes, table) if table < byes else (advance * byes, tables - byes, table - byes)
     return first + rank * count + (count - 1 - at if rank % 2 else at)
-
-
-def _place_by_rank(table: int, rank: int, tables: int) -> int:
-    """Return the place of the bot with this rank (from 0) at a table, where no seed says more than the table.
-
-    A winner keeps its table's place; a second goes to the other half.
-    """
-    return rank * tables + (table + rank * tables // 2) % tables

@@ -1,14 +1,12 @@
 """Schedules whose matches are all known from the beginning: round robin and gauntlet, at tables of two, three or four.
 
-In a round robin every pair meets equally often, as far as that is possible.
-
-A round seats as many entrants as fill whole tables. If some remain, entrants sit out in turn, which does not
-change their score.
+In a round robin every pair meets equally often, as far as that is possible. A round seats as many entrants as fill whole tables. If
+some remain, entrants sit out in turn, which does not change their score.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -21,25 +19,23 @@ from seatwise_server.competition.designs.cyclic_design import (
     cyclic_rounds,
 )
 from seatwise_server.competition.designs.lightest_tables import even_out_rounds
+from seatwise_server.competition.designs.seat_balance import Spread, measure_balance
 from seatwise_server.competition.schedules.equitable_seats import seat_evenly
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
+    Schedule,
     ScheduledMatch,
-    ScheduledTable,
     SoFar,
     check_entrants,
     follow_attempts,
     matches_at_tables,
     unsettled_matches,
 )
-from seatwise_server.competition.schedules.seat_balance import Spread, measure_balance
-
-# A schedule whose matches are all known from the beginning. Each may be played at any time.
 
 
-class FixedSchedule(ABC):
-    """A `Schedule` whose plan no result changes."""
+class FixedSchedule(Schedule):
+    """A schedule whose plan no result changes. Each match may be played at any time."""
 
     __slots__ = ()
 
@@ -52,28 +48,22 @@ class FixedSchedule(ABC):
         """Return how even the plan is."""
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the matches that may be played now. See `Schedule`."""
         return unsettled_matches(self.all_matches(), so_far)
 
     def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:  # noqa: ARG002 - it is a `Schedule`
-        """Return all matches. See `Schedule`."""
         return self.all_matches()
 
     def expected_matches(self, so_far: SoFar) -> int:
-        """Return the number of matches that have a result or may get one. See `Schedule`."""
+        """Return the number of matches that have a result or may get one."""
         if not so_far.voids:
             return len(self.all_matches())
         found = (follow_attempts(match.id, so_far) for match in self.all_matches())
         return sum(bool(each.result or each.attempt) for each in found)
 
-    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
-        """Return no byes: sitting out is part of the plan, and all entrants do it equally often."""
-        return ()
-
 
 @dataclass(frozen=True, slots=True)
 class RoundRobin(FixedSchedule):
-    """The settings of a round robin. The plan is computed once."""
+    """The settings of a round robin. Sitting out is part of the plan, and no bye: all entrants do it equally often."""
 
     entrants: tuple[str, ...]
     table_size: int = 2
@@ -89,46 +79,38 @@ class RoundRobin(FixedSchedule):
             raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
 
     def all_matches(self) -> tuple[ScheduledMatch, ...]:
-        """Return all matches of the season."""
-        return _plan_matches(self)
+        return _plan_round_robin(self)
 
     def measure_balance(self) -> tuple[Spread, ...]:
-        """Return how even the schedule is."""
         return measure_balance(self.entrants, [match.bots for match in self.all_matches()])
 
 
 @lru_cache(maxsize=64)
-def _plan_matches(plan: RoundRobin) -> tuple[ScheduledMatch, ...]:
-    return matches_at_tables(_draw_tables(plan), plan.duplicate)
-
-
-def _draw_tables(plan: RoundRobin) -> list[ScheduledTable]:
+def _plan_round_robin(plan: RoundRobin) -> tuple[ScheduledMatch, ...]:
     chance = Random(f"round-robin/{plan.seed}")
     drawn = chance.sample(plan.entrants, len(plan.entrants))
     rounds = _plan_rounds(len(drawn), plan.table_size, plan.rounds)
     named = [tuple(drawn[each] for each in table) for tables in rounds for table in tables]
     seated = iter(seat_evenly(named, chance, only_relations=plan.duplicate is Duplicate.ROTATION))
-    return [
-        ScheduledTable(f"r{number}-t{place}", number, next(seated))
+    tables = [
+        ScheduledMatch(f"r{number}-t{place}", number, next(seated))
         for number, tables in enumerate(rounds, 1)
         for place in range(1, len(tables) + 1)
     ]
+    return matches_at_tables(tables, plan.duplicate)
 
 
 def _plan_rounds(entrants: int, size: int, wanted: int) -> tuple[DesignRound, ...]:
     """Plan whole cycles first, most of which are even by design, and then even out the rounds that remain."""
     length = cycle_length(entrants, size)
     wanted = wanted or length
-    rounds = _plan_cycles(entrants, size, -(-wanted // length))
-    whole = wanted - wanted % length
+    count, whole = -(-wanted // length), wanted - wanted % length
+    if size == 4 and entrants in PRIMITIVE_POLYNOMIALS:
+        rounds = affine_plane_rounds(entrants) * count
+    else:
+        rounds = cyclic_rounds(entrants, size, count)
     cycles = even_out_rounds((), rounds[:whole], entrants)
     return cycles + even_out_rounds(cycles, rounds[whole:wanted], entrants)
-
-
-def _plan_cycles(entrants: int, size: int, count: int) -> tuple[DesignRound, ...]:
-    if size == 4 and entrants in PRIMITIVE_POLYNOMIALS:
-        return affine_plane_rounds(entrants) * count
-    return cyclic_rounds(entrants, size, count)
 
 
 # Gauntlet: every challenger meets each bot of the field equally often. Bots of the field meet only at tables with a challenger.
@@ -136,7 +118,7 @@ def _plan_cycles(entrants: int, size: int, count: int) -> tuple[DesignRound, ...
 
 @dataclass(frozen=True, slots=True)
 class Gauntlet(FixedSchedule):
-    """The settings of a gauntlet. The plan is computed once."""
+    """The settings of a gauntlet."""
 
     challengers: tuple[str, ...]
     field: tuple[str, ...]
@@ -156,7 +138,6 @@ class Gauntlet(FixedSchedule):
             raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
 
     def all_matches(self) -> tuple[ScheduledMatch, ...]:
-        """Return all matches of the season."""
         return _plan_gauntlet(self)
 
     def measure_balance(self) -> tuple[Spread, ...]:
@@ -171,7 +152,7 @@ def _plan_gauntlet(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
     turns = 1 if plan.duplicate is Duplicate.ROTATION else plan.table_size
     rounds = plan.rounds or turns * len(plan.field)
     tables = [
-        ScheduledTable(f"r{number + 1}-t{at + 1}", number + 1, _bots_at_table(plan, challenger, at, number))
+        ScheduledMatch(f"r{number + 1}-t{at + 1}", number + 1, _bots_at_table(plan, challenger, at, number))
         for number in range(rounds)
         for at, challenger in enumerate(plan.challengers)
     ]
@@ -179,9 +160,7 @@ def _plan_gauntlet(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
 
 
 def _bots_at_table(plan: Gauntlet, challenger: str, at: int, number: int) -> tuple[str, ...]:
-    """Return the bots of one table by seat.
-
-    Each pass through the field has an order of its own and moves the challenger by one seat.
+    """Return the bots of one table by seat. Each pass through the field has its own order, and moves the challenger by one seat.
 
     Challengers of one round start far apart in that order. So their tables have no bot in common, if the field is large enough.
     """

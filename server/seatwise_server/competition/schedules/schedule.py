@@ -7,11 +7,13 @@ by walk-over (`follow_attempts`) or given up.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from itertools import groupby
+from typing import Any, Final
 
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
@@ -67,16 +69,6 @@ class ScheduledMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduledTable:
-    """Bots that meet: for one match, or for several if seats rotate over a deal."""
-
-    id: str
-    round: int
-    bots: tuple[str, ...]
-    """The bots by seat."""
-
-
-@dataclass(frozen=True, slots=True)
 class RoundDraw:
     """The draw of one round, as it is stored with the season. Entrants are their places in the list of entrants, from 0."""
 
@@ -89,7 +81,8 @@ class RoundDraw:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, from which `from_json` makes the same draw again."""
-        return asdict(self)
+        tables, ahead = (list(map(list, each)) for each in (self.tables, self.ahead))
+        return {"round": self.round, "tables": tables, "byes": list(self.byes), "ahead": ahead}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any], entrants: int) -> RoundDraw:
@@ -121,23 +114,26 @@ class SoFar:
     """By match with a result, the bots that had left the league: they lose it by walk-over, and the result does not count."""
 
 
-class Schedule(Protocol):
+class Schedule(ABC):
     """The format of a season, with its settings."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the matches that may be played now and have no result, those under way included.
+        """Return the matches without a result that may be played now, those under way included. None after the season."""
 
-        If none is due, the season is over.
-        """
-
+    @abstractmethod
     def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
         """Return all matches that are known by now, each with the id of its first attempt."""
 
+    @abstractmethod
     def expected_matches(self, so_far: SoFar) -> int:
         """Return how many matches the season has, as far as is known now."""
 
-    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - some formats have none
         """Return the byes so far as (round, bot): the bots that sat out a round that was meant for all."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +149,7 @@ class MatchAttempts:
 
 
 def follow_attempts(match: str, so_far: SoFar, *, goes_on: bool = False) -> MatchAttempts:
-    """Follow the attempts of the match whose first attempt has this id.
-
-    With `goes_on` it is played on without the bots that lose it by walk-over.
-    """
+    """Follow the attempts of the match with this first id. With `goes_on` it is played on without bots that lose it by walk-over."""
     missed: Counter[str] = Counter()
     absent: list[str] = []
     counted = 0
@@ -219,9 +212,11 @@ def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple
     return tuple(replace(match, id=attempt) for match, attempt in attempts if attempt)
 
 
-def find_results(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[LoggedResult, ...]:
-    """Return the results of those matches that have one."""
-    found = (follow_attempts(match.id, so_far).result for match in matches)
+def find_results(
+    matches: Sequence[ScheduledMatch], so_far: SoFar, *, goes_on: bool = False
+) -> tuple[LoggedResult, ...]:
+    """Return the results of those matches that have one. `goes_on` is that of `follow_attempts`."""
+    found = (follow_attempts(match.id, so_far, goes_on=goes_on).result for match in matches)
     return tuple(result for result in found if result)
 
 
@@ -233,10 +228,7 @@ def attempt_ids(match: str) -> Iterator[str]:
 
 
 def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | None = None) -> None:
-    """Check the number of entrants, at least `least` or a full table, that none is named twice, and the size of tables.
-
-    Raises `BadSchedule`.
-    """
+    """Check that no entrant is named twice, that there are `least` or a full table, and the size of tables. Raises `BadSchedule`."""
     if table_size not in TABLE_SIZES:
         raise BadSchedule(f"table_size: must be one of {', '.join(map(str, TABLE_SIZES))}, not {table_size}")
     twice = sorted(each for each, times in Counter(entrants).items() if times > 1)
@@ -247,55 +239,41 @@ def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | Non
         raise BadSchedule(f"entrants: at least {needed} are needed, not {len(entrants)}")
 
 
-# Decide which matches share a deal: turn tables into matches, with duplicate deals or without.
+# Decide which matches share a deal. A table is the match that its bots would play without duplicate deals.
 
 
-def matches_at_tables(tables: Sequence[ScheduledTable], duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
-    """Return all matches of these tables, of one round or of several."""
+def matches_at_tables(tables: Sequence[ScheduledMatch], duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
+    """Return all matches of these tables, which come round by round."""
     if duplicate is Duplicate.ROTATION:
-        return tuple(match for table in tables for match in rotate_seats(table))
+        return tuple(match for table in tables for match in _rotate_seats(table))
     if duplicate is Duplicate.TRAVELLING:
-        return tuple(
-            match for of_round in _group_by_round(tables) for match in _share_travelling_deals(of_round)
-        )
-    return tuple(ScheduledMatch(table.id, table.round, table.bots) for table in tables)
+        rounds = groupby(tables, key=lambda table: table.round)
+        return tuple(match for _, of_round in rounds for match in _share_travelling_deals(of_round))
+    return tuple(tables)
 
 
-def rotate_seats(table: ScheduledTable) -> tuple[ScheduledMatch, ...]:
-    """Return the matches in which the bots of a table play one deal, each from every seat. Neighbours stay neighbours."""
+def _rotate_seats(table: ScheduledMatch) -> Iterable[ScheduledMatch]:
+    """Yield the matches in which the bots of a table play one deal, each from every seat. Neighbours stay neighbours."""
     size = len(table.bots)
-    return tuple(
-        ScheduledMatch(
-            f"{table.id}-s{turn + 1}",
-            table.round,
-            table.bots[turn:] + table.bots[:turn],
-            SharedDeal(table.id, turn + 1, size),
-        )
-        for turn in range(size)
-    )
-
-
-def _group_by_round(tables: Iterable[ScheduledTable]) -> Iterable[list[ScheduledTable]]:
-    rounds: dict[int, list[ScheduledTable]] = {}
-    for table in tables:
-        rounds.setdefault(table.round, []).append(table)
-    return rounds.values()
+    for turn in range(size):
+        bots, deal = table.bots[turn:] + table.bots[:turn], SharedDeal(table.id, turn + 1, size)
+        yield ScheduledMatch(f"{table.id}-s{turn + 1}", table.round, bots, deal)
 
 
 @dataclass(slots=True)
 class _TravellingDeal:
     """A deal with the tables that it goes to."""
 
-    tables: list[ScheduledTable]
+    tables: list[ScheduledMatch]
     bots: set[str]
     """The bots of these tables. None of them may meet the deal twice."""
 
-    def can_be_played_at(self, table: ScheduledTable) -> bool:
+    def can_be_played_at(self, table: ScheduledMatch) -> bool:
         """Return whether the deal has a hand for every seat of the table, and no bot would meet it twice."""
         return len(self.tables[0].bots) == len(table.bots) and self.bots.isdisjoint(table.bots)
 
 
-def _share_travelling_deals(tables: Sequence[ScheduledTable]) -> Iterable[ScheduledMatch]:
+def _share_travelling_deals(tables: Iterable[ScheduledMatch]) -> Iterable[ScheduledMatch]:
     """Give each table the first deal that none of its bots has met. A deal that stays at one table is not shared."""
     deals: list[_TravellingDeal] = []
     for table in tables:
@@ -304,10 +282,8 @@ def _share_travelling_deals(tables: Sequence[ScheduledTable]) -> Iterable[Schedu
             deals.append(chosen := _TravellingDeal([], set()))
         chosen.tables.append(table)
         chosen.bots.update(table.bots)
-    sets = [deal.tables for deal in deals]
-    for place, travelled in enumerate(sets, 1):
-        for number, table in enumerate(travelled, 1):
-            deal = (
-                SharedDeal(f"r{table.round}-d{place}", number, len(travelled)) if len(travelled) > 1 else None
-            )
-            yield ScheduledMatch(table.id, table.round, table.bots, deal)
+    for place, deal in enumerate(deals, 1):
+        size = len(deal.tables)
+        for number, table in enumerate(deal.tables, 1):
+            shared = SharedDeal(f"r{table.round}-d{place}", number, size) if size > 1 else None
+            yield ScheduledMatch(table.id, table.round, table.bots, shared)

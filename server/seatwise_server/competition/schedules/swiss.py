@@ -1,6 +1,6 @@
 """Swiss: in each round bots meet that have done equally well, and no two meet again if that can be avoided.
 
-`swiss_rules` says what makes a draw good, and `SwissDraw` searches for one. A runner stores each draw with the season before it plays
+`swiss_rules` says what makes a draw good, and `_RoundDraw` searches for one. A runner stores each draw with the season before it plays
 the round (`Swiss.current_draw`, `SoFar.draws`). So a season never depends on the search again: all rounds that are over follow from
 their results, and the open one from its stored draw.
 """
@@ -20,20 +20,19 @@ from seatwise_server.competition.designs.lightest_tables import (
     find_lightest_tables,
     tables_weight,
 )
+from seatwise_server.competition.designs.seat_balance import SeatAssigner
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
     RoundDraw,
+    Schedule,
     ScheduledMatch,
-    ScheduledTable,
     SoFar,
-    attempt_ids,
     check_entrants,
     follow_attempts,
     matches_at_tables,
     unsettled_matches,
 )
-from seatwise_server.competition.schedules.seat_balance import SeatAssigner
 from seatwise_server.competition.schedules.swiss_rules import (
     SCORE_UNITS,
     SwissState,
@@ -47,7 +46,7 @@ from seatwise_server.competition.standings.scoring import BYE_SCORE, TableScore,
 
 
 @dataclass(frozen=True, slots=True)
-class Swiss:
+class Swiss(Schedule):
     """The settings of a Swiss tournament. A round is drawn when the one before it is over."""
 
     entrants: tuple[str, ...]
@@ -67,16 +66,18 @@ class Swiss:
             raise BadSchedule(f"rounds: at most {most}, or a bot would have a second bye, not {self.rounds}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the open matches of the current round. See `Schedule`."""
         draw = self.current_draw(so_far)
         return unsettled_matches(self.matches_of(draw), so_far) if draw else ()
 
     def current_draw(self, so_far: SoFar) -> RoundDraw | None:
         """Return the draw of the current round: the stored one, or else a new one. `None` after the last round."""
         *_, last = self._played_rounds(so_far)
-        if last.number > self.rounds:
+        number, is_last = last.number, last.number == self.rounds
+        if number > self.rounds:
             return None
-        return so_far.draws.get(last.number) or self._draw_round(last)
+        return so_far.draws.get(number) or draw_swiss_round(
+            last.state, number, self.table_size, self.seed, is_last=is_last
+        )
 
     def find_draw_fault(self, so_far: SoFar) -> str:
         """Return what breaks the rules in the stored draws of the rounds that are over; "" if nothing does."""
@@ -91,11 +92,10 @@ class Swiss:
         return "" if len(so_far.draws) == len(over) else "there is a draw of a round that was not played"
 
     def known_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """Return the matches of all rounds whose draws are stored. See `Schedule`."""
+        """Return the matches of all rounds whose draws are stored."""
         return tuple(match for draw in so_far.draws.values() for match in self.matches_of(draw))
 
     def expected_matches(self, so_far: SoFar) -> int:  # noqa: ARG002 - it is a `Schedule`
-        """Return the number of matches of all rounds. See `Schedule`."""
         return self.rounds * len(self._match_ids(1))
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
@@ -112,30 +112,20 @@ class Swiss:
         *_, last = self._played_rounds(so_far)
         return dict(zip(self.entrants, last.scores, strict=True))
 
-    def match_ids(self) -> Iterator[str]:
-        """Yield the ids of all matches that there can be, with every attempt. They depend on no draw."""
-        for _, match in self.first_attempts():
-            yield from attempt_ids(match)
-
     def first_attempts(self) -> Iterator[tuple[int, str]]:
-        """Yield the round and the id of the first attempt of all matches."""
+        """Yield the round and the id of the first attempt of all matches that there can be. They depend on no draw."""
         for number in range(1, self.rounds + 1):
             for match in self._match_ids(number):
                 yield number, match
 
     def matches_of(self, draw: RoundDraw) -> tuple[ScheduledMatch, ...]:
         """Return the matches of a round."""
+        seated = (tuple(map(self.entrants.__getitem__, table)) for table in draw.tables)
         tables = [
-            ScheduledTable(
-                f"r{draw.round}-t{place}", draw.round, tuple(map(self.entrants.__getitem__, table))
-            )
-            for place, table in enumerate(draw.tables, 1)
+            ScheduledMatch(f"r{draw.round}-t{place}", draw.round, bots)
+            for place, bots in enumerate(seated, 1)
         ]
         return matches_at_tables(tables, self.duplicate)
-
-    def _draw_round(self, played: _SwissRound) -> RoundDraw:
-        is_last = played.number == self.rounds
-        return draw_swiss_round(played.state, played.number, self.table_size, self.seed, is_last=is_last)
 
     def _match_ids(self, number: int) -> list[str]:
         return [match for table in self._table_matches(number) for match in table]
@@ -223,10 +213,8 @@ def draw_swiss_round(state: SwissState, number: int, size: int, seed: str, *, is
 class _RoundDraw:
     def __init__(self, state: SwissState, size: int, seed: str) -> None:
         self._state, self._size, self._seed = state, size, seed
-        self._met = state.count_meetings()
-        byes = set(state.choose_byes(size))
-        self._seated = [entrant for entrant in state.standings() if entrant not in byes]
-        self._repeats = weigh_repeats(self._met, len(state.scores), size)
+        self._seated = state.list_seated(size)
+        self._repeats = weigh_repeats(state.count_meetings(), len(state.scores), size)
 
     def draw_tables(self, *, is_last: bool) -> tuple[TablesOfNumbers, TablesOfNumbers]:
         """Return the tables, and those of the next round that they were chosen to allow, if that was needed."""
@@ -236,12 +224,10 @@ class _RoundDraw:
         _, needed = self._next_tables(tables, SearchBounds())
         if needed <= self._unavoidable_repeats():
             return tables, []
-        return self._look_ahead(tables, needed) or (tables, [])
+        return self._look_ahead(tables, needed)
 
-    def _look_ahead(
-        self, tables: TablesOfNumbers, needed: int
-    ) -> tuple[TablesOfNumbers, TablesOfNumbers] | None:
-        """Return tables with as few repeated pairs, after which the next round has fewer. `None` if none are found."""
+    def _look_ahead(self, tables: TablesOfNumbers, needed: int) -> tuple[TablesOfNumbers, TablesOfNumbers]:
+        """Return tables with as few repeated pairs, after which the next round has fewer; the same if none are found."""
         least, found = tables_weight(self._repeats, tables), None
         for attempt in range(LOOK_AHEAD_ATTEMPTS):
             seed = f"{self._seed}/{attempt}"
@@ -254,7 +240,7 @@ class _RoundDraw:
             if needed <= self._unavoidable_repeats():
                 break
         if found is None:
-            return None
+            return tables, []
         tables, ahead = found
         weights = weigh_pairs(self._state, self._size, ahead)
         return find_lightest_tables(weights, tables, self._seed), ahead
@@ -269,11 +255,9 @@ class _RoundDraw:
             (*self._state.tables, *map(tuple, tables)),
             self._state.byes.union(self._state.choose_byes(self._size)),
         )
-        byes = state.choose_byes(self._size)
-        seated = [entrant for entrant in state.standings() if entrant not in byes]
-        met = state.count_meetings()
-        weights = weigh_repeats(met, len(state.scores), self._size)
-        start = [seated[at :: len(seated) // self._size] for at in range(len(seated) // self._size)]
+        seated, met = state.list_seated(self._size), state.count_meetings()
+        weights, count = weigh_repeats(met, len(state.scores), self._size), len(seated) // self._size
+        start = [seated[at::count] for at in range(count)]
         found = find_lightest_tables(weights, start, self._seed, bounds)
         return found, sum(met[pair] > 0 for pair in count_pairs(found))
 

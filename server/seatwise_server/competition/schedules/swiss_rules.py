@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Final
 
 from seatwise_server.competition.designs.lightest_tables import find_better_exchange
+from seatwise_server.competition.designs.seat_balance import SeatAssigner
 from seatwise_server.competition.schedules.schedule import RoundDraw
-from seatwise_server.competition.schedules.seat_balance import SeatAssigner
 
 SCORE_UNITS: Final = 720
 """Scores are compared in so many parts of a point, which hold all shares of tables of two to four exactly."""
@@ -44,6 +44,11 @@ class SwissState:
         """Return the entrants that have a bye in a round at tables of this size."""
         entrants = [entrant for entrant in reversed(self.standings()) if entrant not in self.byes]
         return tuple(entrants[: len(self.scores) % size])
+
+    def list_seated(self, size: int) -> list[int]:
+        """Return the entrants without a bye in that round, the best first."""
+        byes = set(self.choose_byes(size))
+        return [entrant for entrant in self.standings() if entrant not in byes]
 
     def count_meetings(self) -> Counter[NumberedPair]:
         """Return how often each pair has met."""
@@ -150,9 +155,8 @@ class _Fold:
         """By entrant its part, and its place in it."""
         self._length: dict[int, int] = {}
         """By score, the length of a part."""
-        byes = set(state.choose_byes(size))
         groups: dict[int, list[int]] = {}
-        for rank, entrant in enumerate(each for each in state.standings() if each not in byes):
+        for rank, entrant in enumerate(state.list_seated(size)):
             self._rank[entrant] = rank
             groups.setdefault(state.scores[entrant], []).append(entrant)
         for score, group in groups.items():

@@ -6,13 +6,14 @@ first the one and then the other.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from math import exp
 from random import Random
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from seatwise_server.competition.numeric.linalg import add_up
 
@@ -26,58 +27,54 @@ Seatable = TypeVar("Seatable", bound=Hashable)
 """A bot's name, or an entrant's number."""
 BotsBySeat = tuple[str, ...]
 """The names of the bots at one table, by seat."""
+SeatedTable = TypeVar("SeatedTable", bound=tuple[Hashable, ...])
 
 
-class SeatingCounts(Protocol):
+class SeatingCounts(ABC):
     """Counts of something that should happen to all bots equally often."""
 
-    def add_table(self, bots: Sequence[Hashable], times: int = 1) -> None:
-        """Count a table seated like this. `times=-1` takes it back."""
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[Hashable, ...]] = Counter()
 
-    def table_cost(self, bots: Sequence[Hashable]) -> int:
+    @abstractmethod
+    def list_cells(self, bots: Sequence[Any]) -> Iterable[tuple[Hashable, ...]]:
+        """Return the keys of all that a table seated like this counts."""
+
+    def add_table(self, bots: Sequence[Any], times: int = 1) -> None:
+        """Count a table seated like this. `times=-1` takes it back."""
+        for cell in self.list_cells(bots):
+            self.counts[cell] += times
+
+    def table_cost(self, bots: Sequence[Any]) -> int:
         """Return half of what this table would add to the sum of squares, but for a constant."""
+        return sum(map(self.counts.__getitem__, self.list_cells(bots)))
 
     def sum_of_squares(self) -> int:
         """Return the sum of the squares of all counts. The lower it is, the more even are the counts."""
-
-
-class SeatCounts:
-    """How often each bot has sat at each seat."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[Hashable, int]] = Counter()
-
-    def add_table(self, bots: Sequence[Hashable], times: int = 1) -> None:
-        for seat, bot in enumerate(bots):
-            self.counts[bot, seat] += times
-
-    def table_cost(self, bots: Sequence[Hashable]) -> int:
-        return sum(self.counts[bot, seat] for seat, bot in enumerate(bots))
-
-    def sum_of_squares(self) -> int:
         return sum(count * count for count in self.counts.values())
 
 
-class DistanceCounts:
+class SeatCounts(SeatingCounts):
+    """How often each bot has sat at each seat."""
+
+    def list_cells(self, bots: Sequence[Hashable]) -> Iterable[tuple[Hashable, int]]:
+        return zip(bots, range(len(bots)), strict=True)
+
+
+class DistanceCounts(SeatingCounts):
     """How often each bot has had each other bot at each distance to its left."""
 
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[Hashable, Hashable, int]] = Counter()
-
-    def add_table(self, bots: Sequence[Hashable], times: int = 1) -> None:
-        for seat, bot in enumerate(bots):
-            for by in range(1, len(bots)):
-                self.counts[bot, bots[(seat + by) % len(bots)], by] += times
+    def list_cells(self, bots: Sequence[Hashable]) -> Iterable[tuple[Hashable, Hashable, int]]:
+        size = len(bots)
+        return [(bot, bots[(seat + by) % size], by) for seat, bot in enumerate(bots) for by in range(1, size)]
 
     def table_cost(self, bots: Sequence[Hashable]) -> int:
+        """Return half of the sum: each pair counts at two distances, and both counts are equal."""
         return sum(
             self.counts[bot, bots[there], there - here]
             for here, bot in enumerate(bots)
             for there in range(here + 1, len(bots))
         )
-
-    def sum_of_squares(self) -> int:
-        return sum(count * count for count in self.counts.values())
 
 
 class SeatAssigner:
@@ -115,28 +112,28 @@ def balance_relations(
     tables: Sequence[BotsBySeat], chance: Random, sweeps: int = SEATING_SWEEPS
 ) -> list[BotsBySeat]:
     """Return the same tables, each in an order that makes the distances of all bots even."""
-    return _anneal_seats(tables, DistanceCounts(), _orders_around_table, chance, sweeps)
+    return anneal_orders(tables, DistanceCounts(), orders_around_table, chance, sweeps)
 
 
 def balance_turns(
     tables: Sequence[BotsBySeat], chance: Random, sweeps: int = SEATING_SWEEPS
 ) -> list[BotsBySeat]:
     """Return the same tables, each turned so that seats are even. Its order stays as it is."""
-    return _anneal_seats(tables, SeatCounts(), _turned_orders, chance, sweeps)
+    return anneal_orders(tables, SeatCounts(), _turned_orders, chance, sweeps)
 
 
 def seat_in_turn(tables: Iterable[BotsBySeat]) -> list[BotsBySeat]:
     """Return the same tables, each in the best order and turn after those before it. This is quick and nearly even."""
     relations, seats, seated = DistanceCounts(), SeatCounts(), []
     for bots in tables:
-        order = min(_orders_around_table(bots), key=relations.table_cost)
+        order = min(orders_around_table(bots), key=relations.table_cost)
         seated.append(min(_turned_orders(order), key=seats.table_cost))
         relations.add_table(order)
         seats.add_table(seated[-1])
     return seated
 
 
-def _orders_around_table(bots: BotsBySeat) -> list[BotsBySeat]:
+def orders_around_table(bots: tuple[Seatable, ...]) -> list[tuple[Seatable, ...]]:
     """Return all orders round a table. The first bot stays where it is."""
     return [(bots[0], *others) for others in permutations(bots[1:])]
 
@@ -146,36 +143,35 @@ def _turned_orders(bots: BotsBySeat) -> list[BotsBySeat]:
     return [bots[by:] + bots[:by] for by in range(len(bots))]
 
 
-def _anneal_seats(
-    tables: Sequence[BotsBySeat],
+def anneal_orders(
+    tables: Iterable[SeatedTable],
     counts: SeatingCounts,
-    choices: Callable[[BotsBySeat], list[BotsBySeat]],
+    orders_of: Callable[[SeatedTable], list[SeatedTable]],
     chance: Random,
     sweeps: int,
-) -> list[BotsBySeat]:
-    """Draw the order of each table in turn, again and again, and return the most even tables that were found."""
+    temperatures: tuple[float, float] = (FIRST_TEMPERATURE, LAST_TEMPERATURE),
+) -> list[SeatedTable]:
+    """Draw the order of each table in turn, again and again, and return the most even tables that were found.
+
+    Orders of a lower cost are likelier, and the lower the temperature, the more so.
+    """
     seated = list(tables)
     for bots in seated:
         counts.add_table(bots)
     best, least = list(seated), counts.sum_of_squares()
+    first, last = temperatures
     for sweep in range(sweeps):
-        temperature = LAST_TEMPERATURE + (FIRST_TEMPERATURE - LAST_TEMPERATURE) * (1 - sweep / sweeps)
+        temperature = last + (first - last) * (1 - sweep / sweeps)
         for place, bots in enumerate(seated):
             counts.add_table(bots, -1)
-            seated[place] = _draw_choice(choices(bots), counts.table_cost, temperature, chance)
+            orders = orders_of(bots)
+            costs = [counts.table_cost(order) for order in orders]
+            weights = [exp((min(costs) - cost) / temperature) for cost in costs]
+            seated[place] = chance.choices(orders, weights)[0]
             counts.add_table(seated[place])
         if (squares := counts.sum_of_squares()) < least:
             best, least = list(seated), squares
     return best
-
-
-def _draw_choice(
-    choices: list[BotsBySeat], cost: Callable[[BotsBySeat], int], temperature: float, chance: Random
-) -> BotsBySeat:
-    """Draw one of the choices. Lower costs are likelier, and the lower the temperature, the more so."""
-    costs = [cost(each) for each in choices]
-    weights = [exp((min(costs) - each) / temperature) for each in costs]
-    return chance.choices(choices, weights)[0]
 
 
 # Measures how even a schedule is: the least and the most of each count that should be equal for all, and its mean.
