@@ -24,7 +24,6 @@ from seatwise_server.competition.statistics.fairness import check_fairness
 from seatwise_server.competition.statistics.luck_correction import (
     correct_by_measures,
     correct_by_other_tables,
-    correct_by_par,
     remaining_variance,
 )
 from seatwise_server.competition.statistics.season_statistics import (
@@ -59,17 +58,17 @@ _SUM = sum
 
 def figures_of(log: list[LoggedResult]) -> dict[str, str]:
     """Estimates of a season with all their digits."""
-    par = correct_by_par(log, 0.5)
     measures = [[result.par for result in log], [tuple(map(float, result.points)) for result in log]]
+    par = correct_by_measures(log, measures[:1], [0.5])
     running = follow_differences({f"1-{each.seq}": each for each in log}, ())
     found: Mapping[str, Any] = {
         "means": estimate_entrant_means(log, par),
         "differences": estimate_differences(log),
-        "pairs": compare_pairs(log, par),
+        "pairs": compare_pairs(log),
         "other tables": correct_by_other_tables(log, par, 0.5),
         "measures": correct_by_measures(log, measures, [0.3, 0.1]),
         "variance": remaining_variance(log, par),
-        "orders": bootstrap_orders(log, par),
+        "orders": bootstrap_orders(log),
         "fairness": check_fairness(log),
         "running": {pair: each.interval() for pair, each in running.items()},
         "strengths": fit_strengths(log),

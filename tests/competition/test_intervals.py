@@ -18,7 +18,6 @@ from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
     correct_by_measures,
     correct_by_other_tables,
-    correct_by_par,
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.season_statistics import (
@@ -42,15 +41,16 @@ def corrections(
     results: Sequence[LoggedResult], duplicate: Duplicate
 ) -> Iterator[tuple[str, CorrectedPoints]]:
     yield "plain", uncorrected_points(results)
-    yield "par", correct_by_par(results, COEFFICIENT)
     measures = [[result.par for result in results], [tuple(map(blur, result.par)) for result in results]]
+    by_par = correct_by_measures(results, measures[:1], [COEFFICIENT])
+    yield "par", by_par
     yield (
         "two measures",
         correct_by_measures(results, measures, (0.2, 0.7)),
     )
     if duplicate is Duplicate.TRAVELLING:
         yield "other tables", correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
-        yield "both", correct_by_other_tables(results, correct_by_par(results, COEFFICIENT), LEFT_TO_OTHERS)
+        yield "both", correct_by_other_tables(results, by_par, LEFT_TO_OTHERS)
 
 
 def blur(par: float) -> float:

@@ -17,10 +17,8 @@ from seatwise_server.competition.numeric import student_t
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.statistics.luck_correction import (
-    add_par,
     correct_by_measures,
     correct_by_other_tables,
-    correct_by_par,
     remaining_variance,
     uncorrected_points,
 )
@@ -146,40 +144,34 @@ def test_bots_that_never_met_are_no_pair() -> None:
 # Luck
 
 
+def pars_of(results: list[LoggedResult]) -> list[tuple[float, ...]]:
+    return [each.par for each in results]
+
+
 def test_par_takes_off_what_it_is_above_its_mean() -> None:
     results = [result("ab", 10, 6, par=(8.0, 5.0)), result("ab", 4, 6, par=(2.0, 7.0), seq=2)]
-    assert correct_by_par(results, 0.5).values == [(8.5, 6.5), (5.5, 5.5)]
+    assert correct_by_measures(results, [pars_of(results)], [0.5]).values == [(8.5, 6.5), (5.5, 5.5)]
 
 
 def test_no_correction_moves_the_mean_of_all() -> None:
     matches = RoundRobin(tuple("abcdefgh"), 4, 14).all_matches()
     results = season(matches, dict(zip("abcdefgh", range(8), strict=True)), Random(3))
     plainly = uncorrected_points(results)
-    for points in (correct_by_par(results, 0.7), correct_by_other_tables(results, plainly, 0.5)):
+    by_par = correct_by_measures(results, [pars_of(results)], [0.7])
+    for points in (by_par, correct_by_other_tables(results, plainly, 0.5)):
         totals = [sum(map(sum, each.values)) for each in (plainly, points)]
         assert totals[0] == pytest.approx(totals[1], rel=1e-9)
 
 
-def test_one_measure_is_corrected_as_par_is() -> None:
+def test_parts_of_one_measure_add_up() -> None:
     matches = RoundRobin(tuple("abcd"), 2, 30).all_matches()
     results = season(matches, dict.fromkeys("abcd", 0.0), Random(2))
-    pars = [each.par for each in results]
-    one, other = (correct_by_measures(results, [pars], [0.7]), correct_by_par(results, 0.7))
+    pars = pars_of(results)
+    one = correct_by_measures(results, [pars], [0.7])
+    other = correct_by_measures(results, [pars, pars], [0.5, 0.2])
     for left, right in zip(one.values, other.values, strict=True):
         assert left == pytest.approx(right)
     assert one.common_shifts == pytest.approx(other.common_shifts)
-
-
-def test_a_match_without_par_stays_as_it_is() -> None:
-    results = [result("ab", 10, 6), result("ab", 4, 6, par=(2.0, 7.0), seq=2)]
-    assert correct_by_par(results, 0.5).values == [(10.0, 6.0), (4.0, 6.0)]
-
-
-def test_par_comes_from_whoever_knows_the_deal() -> None:
-    known = add_par(
-        [result("ab", 1, 2), result("ab", 3, 4, seq=2)], lambda each: [5, 6] if each.seq == 2 else None
-    )
-    assert [each.par for each in known] == [(), (5.0, 6.0)]
 
 
 def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
@@ -199,9 +191,8 @@ def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> 
     results = season(matches, dict.fromkeys("abcdefghijkl", 0.0), Random(5))
     best = 1 / (1 + PAR_ERROR**2)
     assert remaining_variance(results, uncorrected_points(results)) == 1
-    assert remaining_variance(results, correct_by_par(results, best)) == pytest.approx(
-        1 - DEAL_SHARE * best, abs=0.04
-    )
+    by_par = correct_by_measures(results, [pars_of(results)], [best])
+    assert remaining_variance(results, by_par) == pytest.approx(1 - DEAL_SHARE * best, abs=0.04)
     # two other tables: their mean explains share² / (share + (1 - share) / 2)
     explained = DEAL_SHARE**2 / (DEAL_SHARE + (1 - DEAL_SHARE) / 2)
     others = correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
@@ -280,7 +271,7 @@ from seatwise_server.competition.statistics.season_statistics import compare_pai
 results = list(map(LoggedResult.from_json, json.load(sys.stdin)))
 points = correct_by_other_tables(results, uncorrected_points(results), 0.45)
 means = [sorted(estimate_entrant_means(results, each).items()) for each in (None, points)]
-print(means, compare_pairs(results, points), bootstrap_orders(results, points), check_fairness(results))
+print(means, compare_pairs(results), bootstrap_orders(results), check_fairness(results))
 """
 
 

@@ -55,10 +55,7 @@ class LoggedResult:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> LoggedResult:
-        """Return the result of one line of the log.
-
-        Raises `ValueError`, which names the key, if the line is no result.
-        """
+        """Return the result of one line of the log. Raises `ValueError`, which names the key, if the line is no result."""
         texts = {name: _read_text(line, name) for name in ("chain", "deal") if name in line}
         par = _read_list(line, "par", float, int) if "par" in line else ()
         result = cls(

@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from cachetools import LRUCache
 
@@ -31,35 +31,24 @@ from seatwise_referee.shuffle import NO_NONCE, deal_seed, deal_seed_of_set
 from seatwise_referee.verify import nesting_fault
 from seatwise_server.competition.statistics.pair_test import Favour, JudgedMatch, find_gifts
 
-PAR_BOTS: Final = {name: kit.par_bot for name, kit in KITS.items() if kit.par_bot}
-"""The par bot by game. A game without one has points that depend little on the deal."""
-PLAYOUT_MODULES: Final = {name: kit.playouts_module for name, kit in KITS.items() if kit.playouts_module}
-"""The module that plays a deal out, by game."""
-
-DRAW_MODULES: Final = {name: kit.draws_module for name, kit in KITS.items() if kit.draws_module}
-"""The module that measures the luck of draws, by game."""
 _known_draw_luck: Final[LRUCache[str, tuple[float, ...]]] = LRUCache(4096)
 """By the last link of the record's chain. A page is written again after each match."""
 
 
 def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Return the par bot's score at each seat of the record's deals; `None` for a game without a par bot."""
-    if record["game"] not in PAR_BOTS:
-        return None
-    return _play_par(_deal_of(record), len(record["seats"]))
+    return _play_par(_deal_of(record), len(record["seats"])) if KITS[record["game"]].par_bot else None
 
 
 def playouts_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Return the mean points of playouts at each seat of the record's deals; `None` for a game without playouts."""
-    if record["game"] not in PLAYOUT_MODULES:
-        return None
-    return _play_out(_deal_of(record), len(record["seats"]))
+    return _play_out(_deal_of(record), len(record["seats"])) if KITS[record["game"]].playouts_module else None
 
 
 def draw_luck_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Return the luck at each seat of the draws of mixed moves, in points; `None` if there are none, or the game has no measure."""
-    module = DRAW_MODULES.get(record["game"])
-    if module is None or not any("choices" in entry for entry in record["entries"]):
+    module = KITS[record["game"]].draws_module
+    if not module or not any("choices" in entry for entry in record["entries"]):
         return None
     chain = str(record["chain"])
     if chain not in _known_draw_luck:
@@ -80,14 +69,13 @@ def _deal_of(record: Mapping[str, Any]) -> bytes:
 @lru_cache(maxsize=4096)
 def _play_out(deal: bytes, seats: int) -> tuple[float, ...]:
     given = json.loads(deal)
-    in_set = given.get("deal_set")
-    nonces = [nonce and bytes.fromhex(nonce) for nonce in given.get("nonces") or ()]
-    if in_set:
+    if in_set := given.get("deal_set"):
         seed = deal_seed_of_set(bytes.fromhex(in_set["seed"]))
     else:
+        nonces = [nonce and bytes.fromhex(nonce) for nonce in given["nonces"] or ()]
         seed = deal_seed(bytes.fromhex(given["seed"]), nonces)
     estimate: Callable[[int, bytes, Mapping[str, Any]], tuple[float, ...]]
-    estimate = import_module(PLAYOUT_MODULES[given["game"]]).mean_playout_points
+    estimate = import_module(KITS[given["game"]].playouts_module).mean_playout_points
     return estimate(seats, seed, given["options"])
 
 
@@ -96,7 +84,7 @@ def _play_par(deal: bytes, seats: int) -> tuple[float, ...]:
     given = json.loads(deal)
     nonces = given.get("nonces") or [None] * seats
     in_set = given.get("deal_set")
-    name = PAR_BOTS[given["game"]]
+    name = KITS[given["game"]].par_bot
     setup = Setup(
         match="matches/par",
         game=given["game"],
@@ -121,13 +109,6 @@ def _raise_failure(failure: object) -> None:
 
 
 # --- Gifts by moves ---
-
-
-class _Gifts(NamedTuple):
-    """A `JudgedMatch`, as a worker tells it."""
-
-    bots: tuple[str, ...]
-    gifts: tuple[tuple[float, ...], ...]
 
 
 def report_gifts(
@@ -168,7 +149,7 @@ def _judge_matches(
     for place, (fault, bots, gifts) in read_in_units(plan, lines, work):
         if fault:
             raise UsageError(f"record {place + 1}: {fault}")
-        yield _Gifts(tuple(bots), tuple(map(tuple, gifts)))
+        yield JudgedMatch(tuple(bots), tuple(map(tuple, gifts)))
         on_match()
 
 
@@ -196,10 +177,10 @@ def _game_in(line: bytes) -> str:
     return game
 
 
-def _find_judge(game: str) -> Callable[[bytes, int], JudgedMatch]:
-    """Return what judges the moves of a match of this game."""
+def _find_judge(game: str) -> Callable[[bytes, int], Any]:
+    """Return the function that judges the moves of a match of this game. Raises `UsageError` if there is none."""
     module = find_kit(game).gifts_module
     if not module:
         raise UsageError(f"the moves of {game} are not judged: gifts are measured by points alone there")
-    judge: Callable[[bytes, int], JudgedMatch] = import_module(module).measure_gifts
+    judge: Callable[[bytes, int], Any] = import_module(module).measure_gifts
     return judge

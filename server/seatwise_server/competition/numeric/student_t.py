@@ -1,7 +1,8 @@
 """Student's t distribution: how wide an interval must be that rests on few independent observations.
 
 It is written by hand on `math.lgamma`, `math.log` and `math.exp`, so that no numpy or scipy is needed and one log gives the
-same published figures everywhere (see `numeric`). tests/competition/test_student_t.py holds it to printed tables.
+same published figures everywhere (see `numeric`). tests/competition/test_student_t.py holds it to printed tables. Numbers such as
+26.7.1 name formulas of Abramowitz and Stegun, "Handbook of Mathematical Functions".
 """
 
 from __future__ import annotations
@@ -23,10 +24,7 @@ _MOST_FRACTION_TERMS = 500
 
 
 def student_cdf(value: float, freedom: float) -> float:
-    """Return the probability of a value below `value`, for `freedom` degrees of freedom.
-
-    By the incomplete beta function: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.1.
-    """
+    """Return the probability of a value below `value`, for `freedom` degrees of freedom. By the incomplete beta function: 26.7.1."""
     half_tail = 0.5 * regularized_incomplete_beta(freedom / 2, 0.5, freedom / (freedom + value * value))
     return half_tail if value < 0 else 1 - half_tail
 
@@ -44,10 +42,7 @@ def student_quantile(probability: float, freedom: float) -> float:
 
 
 def half_width_errors(freedom: float) -> float:
-    """Return how many standard errors an interval reaches to each side of its estimate, at the level `CONFIDENCE`.
-
-    `freedom` is the number of degrees of freedom.
-    """
+    """Return how many standard errors an interval of the level `CONFIDENCE` reaches to each side, for `freedom` degrees of freedom."""
     return student_quantile((1 + CONFIDENCE) / 2, freedom)
 
 
@@ -57,10 +52,7 @@ def normal_quantile(probability: float) -> float:
 
 
 def regularized_incomplete_beta(a: float, b: float, x: float) -> float:
-    """Return I_x(a, b), by its continued fraction from the side on which that converges fast.
-
-    Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.5.8.
-    """
+    """Return I_x(a, b), by its continued fraction (26.5.8) from the side on which that converges fast."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
@@ -115,8 +107,7 @@ def holm_correction(probabilities: Sequence[float], weights: Sequence[float] = (
 def chi_square_tail(value: float, freedom: int) -> float:
     """Return the probability that a chi-square variable with `freedom` degrees of freedom exceeds `value`.
 
-    It uses the recurrence that adds two degrees at a time, from one or two degrees, for which the tail has a closed form.
-    Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.4.4 to 26.4.8.
+    By the recurrence that adds two degrees at a time, from one or two degrees, for which the tail has a closed form: 26.4.4 to 26.4.8.
     """
     half = max(0.0, value) / 2
     if freedom % 2:

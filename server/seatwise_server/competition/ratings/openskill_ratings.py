@@ -44,7 +44,7 @@ class OpenskillRatings:
     def __init__(self) -> None:
         self._rated: dict[str, Rating] = {}
         self._players: dict[str, PlackettLuceRating] = {}
-        """The objects of openskill, for the bots that were rated here."""
+        """The same as objects of openskill: to make one for each match would take a fifth of the time of all ratings."""
         self.seq = 0
         """The number of the last result that was added."""
 
@@ -66,19 +66,12 @@ class OpenskillRatings:
             self._rate_match(result)
 
     def _rate_match(self, result: LoggedResult) -> None:
-        players = [[self._player_of(bot)] for bot in result.bots]
-        after = _openskill_model().rate(players, ranks=list(map(float, result.ranks)))
+        model = _openskill_model()
+        players = [[self._players.get(bot) or model.rating()] for bot in result.bots]
+        after = model.rate(players, ranks=list(map(float, result.ranks)))
         for bot, [new] in zip(result.bots, after, strict=True):
             self._players[bot] = new
             self._rated[bot] = Rating(new.mu, new.sigma, self.rating_of(bot).matches + 1)
-
-    def _player_of(self, bot: str) -> PlackettLuceRating:
-        """Return openskill's own object. To make one for each match would take a fifth of the time of all ratings."""
-        player = self._players.get(bot)
-        if player is None:
-            rating = self.rating_of(bot)
-            player = _openskill_model().rating(rating.mu, rating.sigma)
-        return player
 
     def ranked_bots(self) -> list[tuple[str, Rating]]:
         """Return all versions that have played with their ratings, the best first. Equal ones come in alphabetical order."""

@@ -171,10 +171,7 @@ class _Seats:
 
 
 def add_model_covariance(total: FloatArray, tables: Mapping[TableMembers, float], strengths: Vector) -> None:
-    """Add what Plackett and Luce's model says of tables with these weights.
-
-    Two comparisons depend on each other only if they share a bot.
-    """
+    """Add what Plackett and Luce's model says of tables with these weights. Only comparisons that share a bot are dependent."""
     for some in _split_in_chunks(sorted(tables.items()), lambda table: _count_table_terms(table[0])):
         seats = _Seats([table for table, _ in some], [weight for _, weight in some])
         rows, columns, values = _model_terms(seats, strengths)
@@ -187,19 +184,13 @@ def _model_terms(seats: _Seats, strengths: Vector) -> tuple[IndexArray, IndexArr
     tables, rows, columns, values = [], [], [], []
     for size in sorted(set(seats.sizes.tolist())):
         chosen = np.flatnonzero(seats.sizes == size)
-        terms = list(
-            _terms_of_size(
-                size, odds[seats.starts[chosen] + np.arange(size)[:, np.newaxis]], seats.weights[chosen]
-            )
-        )
-        tables.append(np.repeat(chosen, len(terms)))
-        rows.append(
-            np.add.outer(seats.starts[chosen], np.array([row for row, _, _ in terms], np.int64)).ravel()
-        )
-        columns.append(
-            np.add.outer(seats.starts[chosen], np.array([column for _, column, _ in terms], np.int64)).ravel()
-        )
-        values.append(np.stack([value for _, _, value in terms], axis=1).ravel())
+        starts = seats.starts[chosen]
+        odds_by_seat = odds[starts + np.arange(size)[:, np.newaxis]]
+        own, other, found = zip(*_terms_of_size(size, odds_by_seat, seats.weights[chosen]), strict=True)
+        tables.append(np.repeat(chosen, len(found)))
+        rows.append(np.add.outer(starts, np.array(own, np.int64)).ravel())
+        columns.append(np.add.outer(starts, np.array(other, np.int64)).ravel())
+        values.append(np.stack(found, axis=1).ravel())
     order = np.argsort(np.concatenate(tables), kind="stable")
     return np.concatenate(rows)[order], np.concatenate(columns)[order], np.concatenate(values)[order]
 
@@ -208,7 +199,13 @@ def _terms_of_size(size: int, odds: FloatArray, weights: FloatArray) -> Iterator
     """Yield the seats of each term, and its values at all tables of this size."""
     for one, other in combinations(range(size), 2):
         both = odds[one] + odds[other]
-        yield from _pair_terms(one, other, weights * odds[one] * odds[other] / (both * both))
+        variance = weights * odds[one] * odds[other] / (both * both)
+        yield from (
+            (one, one, variance),
+            (other, other, variance),
+            (one, other, -variance),
+            (other, one, -variance),
+        )
     for three in combinations(range(size), 3):
         of_all = odds[three[0]] + odds[three[1]] + odds[three[2]]
         for first, left, right in (three, three[1:] + three[:1], three[2:] + three[:2]):
@@ -217,20 +214,10 @@ def _terms_of_size(size: int, odds: FloatArray, weights: FloatArray) -> Iterator
             yield from _covariance_terms(first, left, right, weights * (own / of_all - apart))
 
 
-def _pair_terms(one: int, other: int, variance: FloatArray) -> Iterator[tuple[int, int, FloatArray]]:
-    yield one, one, variance
-    yield other, other, variance
-    yield one, other, -variance
-    yield other, one, -variance
-
-
 def _covariance_terms(
     first: int, left: int, right: int, covariance: FloatArray
 ) -> Iterator[tuple[int, int, FloatArray]]:
-    """Yield the covariance of the first bot's two comparisons.
-
-    Each of the other two loses by its own, on average, if the first wins.
-    """
+    """Yield the covariance of the first bot's two comparisons. The others lose by their own, on average, if the first wins."""
     yield first, first, 2 * covariance
     yield first, left, -covariance
     yield first, right, -covariance
@@ -273,14 +260,10 @@ def _split_in_chunks(
 def estimate_strengths(
     seen: Comparisons, groups: Sequence[int], shares: Sequence[float]
 ) -> tuple[Vector, Matrix]:
-    """Return the likeliest strengths above the references of their groups, and the covariance of these.
-
-    The prior is information too, so its part varies with the rest.
-    """
+    """Return the likeliest strengths above the references of their groups, and their covariance, to which the prior adds its part."""
     found = maximize_likelihood(seen)
     meat = gradient_covariance(seen, found)
-    for number, strength in enumerate(found):
-        meat[number, number] += prior_information(strength)
+    meat[np.diag_indices_from(meat)] += _prior_informations(found)
     spread = sandwich_product(invert_array(information_matrix(seen, found)), meat)
     centered: Matrix = _center_columns(_center_columns(spread.T, groups, shares).T, groups, shares).T.tolist()
     [values] = _center_columns(np.array([found]).T, groups, shares).T.tolist()
@@ -289,10 +272,8 @@ def estimate_strengths(
 
 def _center_columns(matrix: FloatArray, groups: Sequence[int], shares: Sequence[float]) -> FloatArray:
     """Return the matrix minus the weighted mean of each column over the rows of the same group."""
-    means = np.zeros_like(matrix)
-    for row, group, share in zip(
-        matrix, groups, shares, strict=True
-    ):  # a group has the number of one of its bots
+    means = np.zeros_like(matrix)  # a group has the number of one of its bots
+    for row, group, share in zip(matrix, groups, shares, strict=True):
         means[group] += share * row
     return matrix - means[list(groups)]
 
@@ -337,17 +318,12 @@ class PairArrays:
 
 
 def maximize_likelihood(seen: Comparisons) -> Vector:
-    """Return the likeliest strengths, by Newton's method.
-
-    The likelihood is concave, so there is one maximum, and every start leads to it.
-    """
+    """Return the likeliest strengths, by Newton's method. The likelihood is concave: every start leads to its one maximum."""
     pairs, strengths = PairArrays(seen), [0.0] * len(seen.bots)
     for _ in range(_MOST_NEWTON_STEPS):
         step = _newton_step(pairs, strengths)
         longest = max(map(abs, step), default=0.0)
-        shorter = (
-            min(1.0, 2 / longest) if longest else 1.0
-        )  # longer steps from far away could oscillate forever
+        shorter = 2 / max(2.0, longest)  # longer steps from far away could oscillate forever
         strengths = [value + shorter * by for value, by in zip(strengths, step, strict=True)]
         if longest < SMALLEST_NEWTON_STEP:
             break
@@ -439,10 +415,7 @@ def pair_places(sizes: IndexArray) -> tuple[IndexArray, IndexArray]:
 
 
 def invert_array(matrix: FloatArray) -> FloatArray:
-    """Return the inverse of a symmetric positive definite matrix, from the inverse of its Cholesky root.
-
-    Raises `ValueError` if the matrix is not positive definite.
-    """
+    """Return the inverse of a symmetric matrix, from that of its Cholesky root. Raises `ValueError` if it is not positive definite."""
     product = np.zeros_like(matrix)
     for number, row in enumerate(_invert_root(_cholesky_root(matrix))):
         own = row[: number + 1]

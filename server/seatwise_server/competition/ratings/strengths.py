@@ -110,7 +110,9 @@ class StrengthFit:
 
     def _widen_strength(self, strength: Strength) -> Strength:
         error = (strength.high - strength.low) / 2 / self._half_width_errors
-        half = self._errors_at_every_look(error) * error if error else 0.0
+        half = 0.0
+        if error:
+            half = error * self._wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
         return replace(
             strength,
             low=strength.value - half,
@@ -118,24 +120,17 @@ class StrengthFit:
             provisional=strength.provisional or half > PROVISIONAL_HALF_WIDTH,
         )
 
-    def _errors_at_every_look(self, error: float) -> float:
-        """Return how many standard errors of this size an interval reaches to each side, so that it holds at every look."""
-        return self._wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
-
     @property
     def _wider(self) -> float:
         return self._half_width_errors / normal_quantile((1 + CONFIDENCE) / 2)
 
     def indistinct_bots(self, bot: str, *, at_every_look: bool = False) -> tuple[str, ...]:
-        """Return the bots whose difference to this one has an interval that contains 0, the strongest first.
-
-        With `at_every_look` it is the interval of `excludes_equality`, for a log that still grows.
-        """
+        """Return the bots that are indistinct from this one, the strongest first. See `is_indistinct`."""
         others = (strength.bot for strength in self.strengths if strength.bot != bot)
         return tuple(other for other in others if self.is_indistinct(bot, other, at_every_look=at_every_look))
 
     def is_indistinct(self, one: str, other: str, *, at_every_look: bool = False) -> bool:
-        """Return whether the difference of the two bots has an interval that contains 0. See `indistinct_bots`."""
+        """Return whether the interval of their difference contains 0: with `at_every_look` that of `excludes_equality`."""
         if at_every_look:
             return not self.excludes_equality(one, other)
         return _holds_zero(self.strength_difference(one, other))

@@ -99,10 +99,9 @@ class PlayedSeason:
     ) -> dict[str, list[float]]:
         """Return the values by bot, with one for each walk-over: the lowest for a bot that lost it, else the expected one.
 
-        Expected values are cut to the bounds. The lowest value is that of the season, if the bounds have none.
-
-        A bot could choose by its absence which opponents the others do not meet. So these get what the season expects of them
-        against all that were to sit: the mean value, and its strength above the mean strength of the table.
+        Expected values are cut to the bounds. The lowest value is that of the season, if the bounds have none. A bot could choose by
+        its absence which opponents the others do not meet. So these get what the season expects of them against all that were to
+        sit: the mean value, and its strength above the mean strength of the table.
         """
         found = self._collect_by_bot(values_of)
         if not self.missed:

@@ -5,7 +5,7 @@ is. Each criterion of `tie_breaks` is applied only to bots that all earlier ones
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
@@ -31,10 +31,8 @@ class StandingsRow:
     byes: int
     forfeits: int
     resigned: int
-    walk_overs: int = 0
+    walk_overs: int
     """The matches that it lost by walk-over. They are in the means, and not among its matches."""
-    tie_breaks: tuple[tuple[str, float], ...] = ()
-    """Each criterion that was applied to it, with the value."""
 
 
 def rank_entrants(
@@ -53,16 +51,11 @@ def rank_entrants(
     Raises `KeyError` for a criterion that does not exist.
     """
     season = PlayedSeason(tuple(results), tuple(entrants), Counter(bot for _, bot in byes), seed, missed)
-    applied: dict[str, list[tuple[str, float]]] = {bot: [] for bot in entrants}
     stay = [bot for bot in entrants if bot not in gone]
     groups = [group for group in (stay, [bot for bot in entrants if bot in gone]) if group]
     for name in criteria:
-        groups = [part for group in groups for part in _split_group(group, name, season, applied)]
-    rows: list[StandingsRow] = []
-    for group in groups:
-        rank = len(rows) + 1
-        rows.extend(_build_row(season, bot, rank, applied[bot]) for bot in sorted(group))
-    return tuple(rows)
+        groups = [part for group in groups for part in _split_group(group, name, season)]
+    return _build_rows(season, map(sorted, groups))
 
 
 def standings_in_order(
@@ -77,29 +70,28 @@ def standings_in_order(
     """
     entrants = [bot for group in order for bot in group]
     season = PlayedSeason(tuple(results), tuple(entrants), Counter(bot for _, bot in byes), "", missed)
+    return _build_rows(season, order)
+
+
+def _split_group(group: list[str], name: str, season: PlayedSeason) -> list[list[str]]:
+    """Split level bots by one criterion, the best first. A bot that is alone needs no criterion."""
+    if len(group) == 1:
+        return [group]
+    values = {bot: round(TIE_BREAKS[name](season, bot, group), 9) for bot in group}
+    return [
+        [bot for bot in group if values[bot] == level] for level in sorted(set(values.values()), reverse=True)
+    ]
+
+
+def _build_rows(season: PlayedSeason, groups: Iterable[Sequence[str]]) -> tuple[StandingsRow, ...]:
     rows: list[StandingsRow] = []
-    for group in order:
+    for group in groups:
         rank = len(rows) + 1
-        rows.extend(_build_row(season, bot, rank, []) for bot in group)
+        rows += [_build_row(season, bot, rank) for bot in group]
     return tuple(rows)
 
 
-def _split_group(
-    group: Sequence[str], name: str, season: PlayedSeason, applied: Mapping[str, list[tuple[str, float]]]
-) -> list[list[str]]:
-    """Split level bots by one criterion, the best first, and note the values. A bot that is alone needs no criterion."""
-    if len(group) == 1:
-        return [list(group)]
-    values = {bot: TIE_BREAKS[name](season, bot, group) for bot in group}
-    for bot, value in values.items():
-        applied[bot].append((name, value))
-    levels = sorted({round(value, 9) for value in values.values()}, reverse=True)
-    return [[bot for bot in group if round(values[bot], 9) == level] for level in levels]
-
-
-def _build_row(
-    season: PlayedSeason, bot: str, rank: int, applied: Sequence[tuple[str, float]]
-) -> StandingsRow:
+def _build_row(season: PlayedSeason, bot: str, rank: int) -> StandingsRow:
     return StandingsRow(
         rank=rank,
         bot=bot,
@@ -111,7 +103,6 @@ def _build_row(
         forfeits=season.count_forfeits(bot) - season.walk_overs[bot],
         resigned=season.ending_counts[bot, "RESIGNED"],
         walk_overs=season.walk_overs[bot],
-        tie_breaks=tuple(applied),
     )
 
 

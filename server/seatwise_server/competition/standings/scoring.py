@@ -33,31 +33,20 @@ def counted_points(result: LoggedResult) -> tuple[int, ...]:
     A bot that left (it resigned or forfeited) keeps at most the lowest points of the bots that stayed. Luck and default
     moves made part of its points. If all left, each gets the lowest points of the match.
     """
-    stayed = [
-        points
-        for points, ending in zip(result.points, result.endings, strict=True)
-        if ending == Ending.COMPLETED
-    ]
+    seats = list(zip(result.points, result.endings, strict=True))
+    stayed = [points for points, ending in seats if ending == Ending.COMPLETED]
     least = min(stayed, default=min(result.points))
-    return tuple(
-        points if ending == Ending.COMPLETED else min(points, least)
-        for points, ending in zip(result.points, result.endings, strict=True)
-    )
+    return tuple(points if ending == Ending.COMPLETED else min(points, least) for points, ending in seats)
 
 
 def match_scores(result: LoggedResult) -> tuple[float, ...]:
     """Return by seat the share of the other seats that it finished ahead of. The ranks of the result decide."""
-    others = len(result.ranks) - 1
+    ranks, others = result.ranks, len(result.ranks) - 1
+    if not others:
+        return (0.5,)
     return tuple(
-        add_up((own < other) + (own == other) / 2 for other in _other_ranks(result.ranks, seat)) / others
-        if others
-        else 0.5
-        for seat, own in enumerate(result.ranks)
+        (add_up(own < other for other in ranks) + (ranks.count(own) - 1) / 2) / others for own in ranks
     )
-
-
-def _other_ranks(ranks: Sequence[int], seat: int) -> Sequence[int]:
-    return (*ranks[:seat], *ranks[seat + 1 :])
 
 
 def table_scores(results: Sequence[LoggedResult]) -> dict[str, TableScore]:

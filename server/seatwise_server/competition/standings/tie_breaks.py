@@ -76,10 +76,7 @@ def fewest_forfeits(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 
 
 def seed_order(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
-    """Return the bot's place among the entrants, negated, so that a better seed is better.
-
-    FIDE calls the seed the tournament pairing number.
-    """
+    """Return the bot's place among the entrants (FIDE: tournament pairing number), negated, so that a better seed is better."""
     return -season.entrants.index(bot)
 
 

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import add
 from statistics import fmean, variance
 from typing import Any
 
@@ -39,10 +40,7 @@ class FairnessReport:
     """Three lists, each with the most surprising figure first."""
 
     favours: tuple[Favour, ...]
-    """By pair of bots: whether the one does better where the other sits.
-
-    Pairs that met too rarely, or always, are left out.
-    """
+    """By pair of bots: whether the one does better where the other sits. Pairs that met too rarely, or always, are left out."""
     seat_bias: tuple[SeatBias, ...]
     """One for each size of tables."""
     clock_bias: tuple[ClockBias, ...]
@@ -137,15 +135,10 @@ def _measure_size(size: int, sheets: Sequence[Sheet]) -> SeatBias:
 
 
 def _sum_by_deal(size: int, sheets: Sequence[Sheet]) -> list[list[float]]:
-    """Sum each deal's residuals by seat.
-
-    A deal that favours a seat does so at all its tables, and that is one chance event.
-    """
+    """Sum each deal's residuals by seat. A deal that favours a seat does so at all its tables, and that is one chance event."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * size)
     for sheet in sheets:
-        sums[sheet.deal] = [
-            total + left for total, left in zip(sums[sheet.deal], sheet.residuals, strict=True)
-        ]
+        sums[sheet.deal] = [*map(add, sums[sheet.deal], sheet.residuals)]
     return list(sums.values())
 
 
@@ -176,9 +169,8 @@ class ClockBias:
     mean_ms: float
     """The mean of the means of its matches."""
     low_ms: float
-    """The lower end of the 95 % interval of the mean. Matches count as independent, and the answers of one match do not."""
     high_ms: float
-    """The upper end of that interval."""
+    """The upper end of the 95 % interval of the mean. Matches count as independent, and the answers of one match do not."""
     worst: TimedAnswer
     """The answer for which the charge exceeds the report most."""
     p_value: float

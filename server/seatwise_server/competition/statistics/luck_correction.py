@@ -10,8 +10,8 @@ mean. So no correction changes the mean of all points. Its coefficient is fixed 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -41,13 +41,8 @@ DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS: Final = 0.05
 RIDGE: Final = 1e-9
 """A relative addition to the diagonal. Without it the effects of two bots that always play together have no unique split."""
 
-ParLookup = Callable[[LoggedResult], Sequence[float] | None]
-"""Returns the score of the par bot at each seat of that match's deal, or `None` if that is not known."""
-
 SeatValues = list[tuple[float, ...]]
 """Values by match and seat."""
-
-
 SeatEffects = tuple[int, ...]
 """The numbers of the effects whose sum is expected at a seat: that of its bot, and one for each opponent."""
 
@@ -66,16 +61,8 @@ class CorrectedPoints:
 
 
 def deal_name(result: LoggedResult) -> str:
-    """Return the name of the deal, on which all matches that depend on each other agree.
-
-    An unshared deal has the match's name.
-    """
+    """Return the name of the deal, on which all matches that depend on each other agree. An unshared deal has the match's name."""
     return result.deal or result.match
-
-
-def add_par(results: Iterable[LoggedResult], par_of: ParLookup) -> list[LoggedResult]:
-    """Return the same results with their pars, as far as they are known."""
-    return [replace(result, par=tuple(map(float, par_of(result) or ()))) for result in results]
 
 
 def uncorrected_points(results: Sequence[LoggedResult]) -> CorrectedPoints:
@@ -83,34 +70,30 @@ def uncorrected_points(results: Sequence[LoggedResult]) -> CorrectedPoints:
     return CorrectedPoints([tuple(map(float, counted_points(result))) for result in results])
 
 
-def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> CorrectedPoints:
-    """Subtract a fixed part of the difference between par and its mean at that seat. Matches without par stay unchanged."""
-    pars = [result.par or (0.0,) * len(result.bots) for result in results]
-    above = subtract_seat_means(pars, [bool(result.par) for result in results])
-    values = [
-        tuple(value - coefficient * luck for value, luck in zip(own, off, strict=True))
-        for own, off in zip(uncorrected_points(results).values, above, strict=True)
-    ]
-    return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))
-
-
 def correct_by_measures(
     results: Sequence[LoggedResult], measures: Sequence[SeatValues], parts: Sequence[float]
 ) -> CorrectedPoints:
     """Subtract a part of each measure's distance from its mean at that seat."""
     luck = [
-        tuple(
-            add_up(part * value for part, value in zip(parts, at_seat, strict=True))
-            for at_seat in zip(*match, strict=True)
-        )
+        tuple(dot_product(parts, at_seat) for at_seat in zip(*match, strict=True))
         for match in zip(*measures, strict=True)
     ]
-    above = subtract_seat_means(luck, [True] * len(luck))
+    return _subtract_luck(results, uncorrected_points(results), subtract_seat_means(luck))
+
+
+def _subtract_luck(
+    results: Sequence[LoggedResult], points: CorrectedPoints, luck: SeatValues
+) -> CorrectedPoints:
+    """Return the points less this luck, with what each deal contributes to the mean of all because of that."""
     values = [
         tuple(value - off for value, off in zip(own, less, strict=True))
-        for own, less in zip(uncorrected_points(results).values, above, strict=True)
+        for own, less in zip(points.values, luck, strict=True)
     ]
-    return CorrectedPoints(values, shifts_by_deal(results, above, 1.0))
+    count = sum(map(len, luck))
+    shifts = defaultdict(float, points.common_shifts)
+    for result, off in zip(results, luck, strict=True):
+        shifts[deal_name(result)] += add_up(off) / count
+    return CorrectedPoints(values, shifts)
 
 
 def correct_by_other_tables(
@@ -124,18 +107,14 @@ def correct_by_other_tables(
     mean of few tables is itself mostly chance.
     """
     tables = tables_by_deal(results)
-    luck, _ = seat_residuals(results, subtract_seat_means(points.values, [True] * len(results)))
+    luck, _ = seat_residuals(results, subtract_seat_means(points.values))
     sums = sums_by_seat(results, luck)
     taken = []
     for result, own in zip(results, luck, strict=True):
         others = tables.get(result.deal, 1) - 1
         part = part_to_subtract(others, deal_share) / max(others, 1)
         taken.append(tuple(part * (sums[result.deal, seat] - value) for seat, value in enumerate(own)))
-    values = [
-        tuple(value - off for value, off in zip(own, less, strict=True))
-        for own, less in zip(points.values, taken, strict=True)
-    ]
-    return CorrectedPoints(values, _add_shifts(points.common_shifts, shifts_by_deal(results, taken, 1.0)))
+    return _subtract_luck(results, points, taken)
 
 
 def part_to_subtract(others: int, deal_share: float) -> float:
@@ -152,33 +131,14 @@ def sums_by_seat(results: Sequence[LoggedResult], values: SeatValues) -> dict[tu
     return sums
 
 
-def _add_shifts(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    return {deal: one.get(deal, 0.0) + other.get(deal, 0.0) for deal in dict.fromkeys((*one, *other))}
-
-
-def subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValues:
-    """Return each value minus the mean at its seat, and 0 in matches that do not count."""
-    means = _seat_means(
-        (len(own), seat, value)
-        for own, is_in in zip(values, counts, strict=True)
-        for seat, value in enumerate(own)
-        if is_in
-    )
-    return [
-        tuple(value - means[len(own), seat] if is_in else 0.0 for seat, value in enumerate(own))
-        for own, is_in in zip(values, counts, strict=True)
-    ]
-
-
-def shifts_by_deal(
-    results: Sequence[LoggedResult], above: SeatValues, coefficient: float
-) -> dict[str, float]:
-    """Return what each deal contributes to the mean of all values because of the mean that was subtracted."""
-    count = sum(map(len, above))
-    shifts: dict[str, float] = defaultdict(float)
-    for result, off in zip(results, above, strict=True):
-        shifts[deal_name(result)] += coefficient * add_up(off) / count
-    return shifts
+def subtract_seat_means(values: SeatValues) -> SeatValues:
+    """Return each value minus the mean at its seat, over all tables of its size."""
+    by_seat: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for own in values:
+        for seat, value in enumerate(own):
+            by_seat[len(own), seat].append(value)
+    means = {seat: add_up(found) / len(found) for seat, found in by_seat.items()}
+    return [tuple(value - means[len(own), seat] for seat, value in enumerate(own)) for own in values]
 
 
 def tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
@@ -202,16 +162,8 @@ def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints)
 
 def _sum_squared_residuals(results: Sequence[LoggedResult], values: SeatValues) -> float:
     """Return the sum of squares of the part that bots, opponents and seats do not explain."""
-    left, _ = seat_residuals(results, subtract_seat_means(values, [True] * len(results)))
+    left, _ = seat_residuals(results, subtract_seat_means(values))
     return add_up(value * value for own in left for value in own)
-
-
-def _seat_means(values: Iterable[tuple[int, int, float]]) -> dict[tuple[int, int], float]:
-    sums: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for key, seat, value in values:
-        sums[key, seat][0] += value
-        sums[key, seat][1] += 1
-    return {key: total / count for key, (total, count) in sums.items()}
 
 
 # --- Chance: the part of the points that the bot and its opponents do not explain -------------------------------

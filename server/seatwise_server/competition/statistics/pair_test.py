@@ -12,8 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import sub
 from statistics import fmean, stdev
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import add_up, center_values, solve_field, solve_strengths
@@ -68,9 +69,8 @@ class Favour:
     gain: float
     """The gain of the taker in points a match, above the mean of its table; by moves, the gift less the mean gift to others."""
     low: float
-    """The lower end of the 95 % interval of this gain alone."""
     high: float
-    """The upper end of that interval."""
+    """The upper end of the 95 % interval of this gain alone. `low` is the lower one."""
     p_value: float
     """How often chance gives this pair as much, by its most surprising test."""
     corrected_p_value: float
@@ -92,12 +92,7 @@ def list_meetings(results: Iterable[LoggedResult]) -> list[Meeting]:
     return [
         Meeting(
             result.bots,
-            tuple(
-                point - par
-                for point, par in zip(
-                    counted_points(result), result.par or [0.0] * len(result.bots), strict=True
-                )
-            ),
+            tuple(map(sub, counted_points(result), result.par or [0.0] * len(result.bots))),
             result.ranks,
             result.deal or result.match,
             set(result.endings) == {"COMPLETED"},
@@ -144,12 +139,10 @@ def _correct_for_number(found: Sequence[tuple[Favour, Sequence[_Test]]]) -> tupl
     corrected = iter(holm_correction([test.p_value for test in every], [test.weight for test in every]))
     named = []
     for favour, tests in found:
-        test, by = min(
-            zip(
-                tests, corrected, strict=False
-            ),  # the shorter one first, so that no value of the other is lost
-            key=lambda each: (each[1], each[0].p_value / each[0].weight),
-        )
+        own = zip(
+            tests, corrected, strict=False
+        )  # the shorter one first, so that no value of the other is lost
+        test, by = min(own, key=lambda each: (each[1], each[0].p_value / each[0].weight))
         named.append(replace(favour, p_value=test.p_value, corrected_p_value=by, found_by=test.words))
     return tuple(
         sorted(named, key=lambda each: (each.corrected_p_value, each.p_value, each.taker, each.giver))
@@ -179,20 +172,12 @@ def fit_points(meetings: Sequence[Meeting]) -> list[Sheet]:
     """
     scores = [center_values(meeting.points) for meeting in meetings]
     strength = solve_strengths([meeting.bots for meeting in meetings], scores)
-    return [
-        Sheet(
-            meeting.bots,
-            tuple(
-                own - expected
-                for own, expected in zip(
-                    score, center_values([strength[bot] for bot in meeting.bots]), strict=True
-                )
-            ),
-            ((1 / len(meeting.bots),) * len(meeting.bots),) * len(meeting.bots),
-            deal=meeting.deal,
-        )
-        for meeting, score in zip(meetings, scores, strict=True)
-    ]
+    sheets = []
+    for meeting, score in zip(meetings, scores, strict=True):
+        expected, size = center_values([strength[bot] for bot in meeting.bots]), len(meeting.bots)
+        weights = ((1 / size,) * size,) * size
+        sheets.append(Sheet(meeting.bots, tuple(map(sub, score, expected)), weights, deal=meeting.deal))
+    return sheets
 
 
 def _fit_places(meetings: Sequence[Meeting]) -> list[Sheet]:
@@ -220,15 +205,11 @@ def _fit_places(meetings: Sequence[Meeting]) -> list[Sheet]:
 
 
 def _place_sheet(meeting: Meeting, strengths: Sequence[float]) -> Sheet:
-    seats = range(len(strengths))
+    seats, ranks = range(len(strengths)), meeting.ranks
     chances = [[_chance(own - other) for other in strengths] for own in strengths]
     ahead = tuple(
         tuple(
-            (
-                (meeting.ranks[seat] < meeting.ranks[other])
-                + (meeting.ranks[seat] == meeting.ranks[other]) / 2,
-                chances[seat][other],
-            )
+            ((ranks[seat] < ranks[other]) + (ranks[seat] == ranks[other]) / 2, chances[seat][other])
             for other in seats
             if other != seat
         )
@@ -326,10 +307,8 @@ class _Field:
 
     def _add_up(self, taker: str, giver: str, some: Sequence[_Place]) -> _Sums | None:
         score = add_up(place.sheet.residuals[place.taker] for place in some)
-        weight, between = (
-            add_up(place.weight for place in some),
-            add_up(place.weight_between for place in some),
-        )
+        weight = add_up(place.weight for place in some)
+        between = add_up(place.weight_between for place in some)
         own, its = self._weights[taker], self._weights[giver]
         both = add_up(place.weight_between for place in self.shared[taker, giver])
         rest = own * its - both * both
@@ -371,16 +350,12 @@ def _likelihood_ratio(compared: Sequence[tuple[float, float]]) -> float:
 # --- Gifts by moves -------------------------------------------------------------------------------------------
 
 
-class JudgedMatch(Protocol):
+class JudgedMatch(NamedTuple):
     """The points that the moves of each seat of a match gave to each seat."""
 
-    @property
-    def bots(self) -> tuple[str, ...]:
-        """By seat."""
-
-    @property
-    def gifts(self) -> tuple[tuple[float, ...], ...]:
-        """In points, by giving seat, then by receiving seat."""
+    bots: tuple[str, ...]
+    gifts: tuple[tuple[float, ...], ...]
+    """In points, by giving seat, then by receiving seat."""
 
 
 class _Gift(NamedTuple):
@@ -397,10 +372,7 @@ class _Gift(NamedTuple):
 
 
 def find_gifts(matches: Iterable[JudgedMatch]) -> tuple[Favour, ...]:
-    """Test every ordered pair that has met often enough, and return the most surprising first.
-
-    Tables of two are left out: there is no third bot to compare with.
-    """
+    """Test every ordered pair that met often enough; the most surprising comes first. Tables of two have no third bot to compare with."""
     given: dict[tuple[str, str], list[_Gift]] = defaultdict(list)
     for match in matches:
         if len(match.bots) > 2:

@@ -153,27 +153,15 @@ def estimate_entrant_means(
         for bot, value, chance in zip(result.bots, own, off, strict=True):
             found[bot].append(value)
             adds[bot][deal_name(result)] += chance
-    return {
-        bot: build_estimate(
-            add_up(values) / len(values),
-            _deal_contributions(adds[bot], len(values), points),
-            len(adds[bot]),
-            factor,
-        )
-        for bot, values in found.items()
-    }
-
-
-def _deal_contributions(own: Mapping[str, float], matches: int, points: CorrectedPoints) -> Iterable[float]:
-    """Yield the contribution of each deal to a bot's mean, by the bot's own matches and by the shift of all bots.
-
-    Deals come in the order of the log. A set of them would have another order in each process, and so would the
-    last digits of the sum.
-    """
-    return (
-        own.get(deal, 0.0) / matches + points.common_shifts.get(deal, 0.0)
-        for deal in dict.fromkeys((*own, *points.common_shifts))
-    )
+    shifts = points.common_shifts
+    estimates: dict[str, Estimate] = {}
+    for bot, values in found.items():
+        by_deal = adds[bot]
+        # in the order of the log: a set has another order in each process, and with it the sum other last digits
+        deals = dict.fromkeys((*by_deal, *shifts))
+        of_deals = (by_deal.get(deal, 0.0) / len(values) + shifts.get(deal, 0.0) for deal in deals)
+        estimates[bot] = build_estimate(add_up(values) / len(values), of_deals, len(by_deal), factor)
+    return estimates
 
 
 def estimate_differences(
@@ -203,26 +191,29 @@ def _estimate_difference(pieces: Sequence[tuple[float, float]], factor: float) -
 
 
 def _means_by_deal(results: Sequence[LoggedResult], values: SeatValues) -> dict[str, dict[str, float]]:
-    """Return each bot's mean on each deal."""
+    return {
+        deal: {bot: add_up(each) / len(each) for bot, each in bots.items()}
+        for deal, bots in _group_by_deal(results, values).items()
+    }
+
+
+def _group_by_deal(results: Sequence[LoggedResult], values: SeatValues) -> dict[str, dict[str, list[float]]]:
+    """Return the values of each bot on each deal. Both come in the order of the log."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result, own in zip(results, values, strict=True):
         for bot, value in zip(result.bots, own, strict=True):
             found[deal_name(result)][bot].append(value)
-    return {
-        deal: {bot: add_up(each) / len(each) for bot, each in bots.items()} for deal, bots in found.items()
-    }
+    return found
 
 
-def compare_pairs(
-    results: Sequence[LoggedResult], points: CorrectedPoints | None = None
-) -> dict[tuple[str, str], PairStatistics]:
+def compare_pairs(results: Sequence[LoggedResult]) -> dict[tuple[str, str], PairStatistics]:
     """Return the statistics of each (bot, other) that have sat at a table together."""
     ahead: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for result in results:
         for (bot, rank), (other, its) in permutations(zip(result.bots, result.ranks, strict=True), 2):
             if bot != other:
                 ahead[bot, other].append((deal_name(result), (rank < its) + (rank == its) / 2))
-    differences = estimate_differences(results, points)
+    differences = estimate_differences(results)
     return {
         pair: PairStatistics(len(shares), estimate_share(shares), differences[pair])
         for pair, shares in sorted(ahead.items())
@@ -290,37 +281,25 @@ class OrderProbabilities:
     """Whole orders with their probabilities, the likeliest first, at most ten."""
 
 
-def bootstrap_orders(
-    results: Sequence[LoggedResult], points: CorrectedPoints | None = None, seed: str = ""
-) -> OrderProbabilities:
-    """Return how probable each order by mean points is.
-
-    `points` are corrected points; None takes those of the results. `seed` seeds the draws.
-    """
+def bootstrap_orders(results: Sequence[LoggedResult], seed: str = "") -> OrderProbabilities:
+    """Return how probable each order by mean points is. `seed` seeds the draws."""
     bots = sorted({bot for result in results for bot in result.bots})
-    deals = _sum_by_deal(results, (points or uncorrected_points(results)).values, bots)
+    number = {bot: at for at, bot in enumerate(bots)}
+    by_deal = _group_by_deal(results, uncorrected_points(results).values)
+    deals = [[(number[bot], add_up(own), len(own)) for bot, own in deal.items()] for deal in by_deal.values()]
     order = _order_by_mean(deals, len(bots))
-    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, MOST_ADDITIONS // max(1, sum(map(len, deals)))))
+    most = MOST_ADDITIONS // max(1, sum(map(len, deals)))
+    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, most)) if deals else 0
     chance = Random(f"bootstrap/{seed}")
     drawn = Counter(
-        tuple(_order_by_mean(chance.choices(deals, k=len(deals)), len(bots)))
-        for _ in range(draws if deals else 0)
+        tuple(_order_by_mean(chance.choices(deals, k=len(deals)), len(bots))) for _ in range(draws)
     )
     return OrderProbabilities(
-        draws if deals else 0,
+        draws,
         tuple(bots[bot] for bot in order),
         {bots[bot]: _rank_probabilities(bot, drawn, len(bots)) for bot in order},
         tuple((tuple(bots[bot] for bot in each), count / draws) for each, count in drawn.most_common(10)),
     )
-
-
-def _sum_by_deal(results: Sequence[LoggedResult], values: SeatValues, bots: Sequence[str]) -> list[DealSums]:
-    number = {bot: at for at, bot in enumerate(bots)}
-    sums: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for result, own in zip(results, values, strict=True):
-        for bot, value in zip(result.bots, own, strict=True):
-            sums[deal_name(result)][number[bot]].append(value)
-    return [[(bot, add_up(found), len(found)) for bot, found in deal.items()] for deal in sums.values()]
 
 
 def _order_by_mean(deals: Sequence[DealSums], bots: int) -> list[int]:

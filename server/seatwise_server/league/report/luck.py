@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seatwise.kits import KITS
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
@@ -18,20 +19,19 @@ from seatwise_server.competition.statistics.luck_correction import (
     PLAYOUTS_PART,
     CorrectedPoints,
     SeatValues,
-    add_par,
     correct_by_measures,
     correct_by_other_tables,
-    correct_by_par,
     remaining_variance,
     uncorrected_points,
 )
-from seatwise_server.league.par import PAR_BOTS, PLAYOUT_MODULES, draw_luck_of, par_of, playouts_of
+from seatwise_server.league.par import draw_luck_of, par_of, playouts_of
 from seatwise_server.league.settings import League
 
 MOST_PAR_MATCHES = 2000
 """The most matches for which par and playouts are played. More would delay the page for too long."""
 MOST_DRAW_MATCHES = 500
 """The most matches for which the luck of draws is measured, which takes ten times as long."""
+SAME_CARDS = "at the same seat of the same deal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +52,29 @@ def correct_for_luck(
     by_house = _correct_by_house(league, results, records)
     points = by_house.points if by_house else uncorrected_points(results)
     travelled = correct_by_other_tables(results, points, _deal_share(league, by_house))
-    if travelled.values == points.values:
-        return [by_house] if by_house else []
-    what = "scores above what their bots explain"
-    if by_house is None:
-        how = f"a part of the other tables' {what} at the same seat of the same deal"
-        return [_make_corrected(results, travelled, how)]
-    how = f"{by_house.how}, and a part of the other tables' {what} there"
-    return [by_house, _make_corrected(results, travelled, how)]
+    found = [by_house] if by_house else []
+    if travelled.values != points.values:
+        first, where = (f"{by_house.how}, and ", "there") if by_house else ("", SAME_CARDS)
+        how = f"{first}a part of the other tables' scores above what their bots explain {where}"
+        found.append(_make_corrected(results, travelled, how))
+    return found
 
 
 def _correct_by_house(
     league: League, results: Sequence[LoggedResult], records: Mapping[str, str]
 ) -> Corrected | None:
-    """Return the correction by what house bots make of the same cards; `None` if that is not known."""
-    if not has_par(league.game, results, records):
+    """Return the correction by what house bots make of the same cards; `None` if that is not known, or would take too long."""
+    who = KITS[league.game].par_bot
+    if not who or len(results) > MOST_PAR_MATCHES or any(result.match not in records for result in results):
         return None
-    results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
-    who, where = PAR_BOTS[league.game], "at the same seat of the same deal"
-    if not has_playouts(league):
-        how = f"{PAR_COEFFICIENT} of the score of {who} {where}"
-        return _make_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how)
     read = [json.loads(records[result.match]) for result in results]
-    measures = [[result.par for result in results], [playouts_of(record) or () for record in read]]
+    measures = [[par_of(record) or () for record in read]]
+    if not KITS[league.game].playouts_module:
+        how = f"{PAR_COEFFICIENT} of the score of {who} {SAME_CARDS}"
+        return _make_corrected(results, correct_by_measures(results, measures, [PAR_COEFFICIENT]), how)
+    measures.append([playouts_of(record) or () for record in read])
     parts = [PAR_PART, PLAYOUTS_PART]
-    how = f"{PAR_PART} of the score of {who} and {PLAYOUTS_PART} of the mean score of playouts {where}"
+    how = f"{PAR_PART} of the score of {who} and {PLAYOUTS_PART} of the mean score of playouts {SAME_CARDS}"
     if draws := _draws_of(results, read):
         measures.append(draws)
         parts.append(DRAWS_PART)
@@ -92,25 +90,12 @@ def _draws_of(results: Sequence[LoggedResult], records: Sequence[Mapping[str, An
     return [luck or (0.0,) * len(result.bots) for luck, result in zip(found, results, strict=True)]
 
 
-def has_playouts(league: League) -> bool:
-    """Return whether the page of the league corrects by playouts, too."""
-    return league.game in PLAYOUT_MODULES
-
-
 def _deal_share(league: League, by_house: Corrected | None) -> float:
     """Return the deal's share of the variance that is left."""
     if by_house is None:
         return DEAL_VARIANCE_SHARE
-    return DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS if has_playouts(league) else DEAL_VARIANCE_SHARE_AFTER_PAR
-
-
-def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
-    """Return whether all deals are known, and there are few enough of them to play par."""
-    return (
-        game in PAR_BOTS
-        and len(results) <= MOST_PAR_MATCHES
-        and all(result.match in records for result in results)
-    )
+    has_playouts = KITS[league.game].playouts_module
+    return DEAL_VARIANCE_SHARE_AFTER_PLAYOUTS if has_playouts else DEAL_VARIANCE_SHARE_AFTER_PAR
 
 
 def _make_corrected(results: Sequence[LoggedResult], points: CorrectedPoints, how: str) -> Corrected:
