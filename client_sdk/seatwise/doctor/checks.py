@@ -193,7 +193,7 @@ async def _ask_with_pings(exam: Examination, match: ScriptedMatch, first: int) -
     asked_s, until_s = monotonic(), exam.patience_end_s
     answer: play_service_pb2.PlayRequestItem | None = None
     while answer is None or len(pongs) < len(numbers):
-        item = await exam.read_item(None, "submit_move" if answer is None else "pong", until_s)
+        item = await exam.read_item("submit_move" if answer is None else "pong", until_s)
         if item.HasField("pong"):
             pongs.append(item.pong.number)
             if pongs != numbers[: len(pongs)]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
@@ -169,18 +169,9 @@ class DoctorReport:
 async def examine_bot(
     start: BotStarter, settings: DoctorSettings, on_result: Callable[[CheckResult], None]
 ) -> DoctorReport:
-    """Run all checks.
+    """Run all checks, and return their results in order. `on_result` is called with each as soon as it is there.
 
-    Args:
-        start: Starts a fresh bot.
-        settings: How long to wait, and which checks to run.
-        on_result: A function that is called with each result as soon as it is there.
-
-    Returns:
-        The results in the order of the checks.
-
-    Raises:
-        UsageError: A check does not exist, or the bot cannot be started.
+    Raises `UsageError` if a check does not exist, or the bot cannot be started.
     """
     started_s = monotonic()
     checks = choose_checks(settings)
@@ -216,16 +207,14 @@ def choose_checks(settings: DoctorSettings) -> Sequence[DoctorCheck]:
 
 
 async def _run_check(check: DoctorCheck, start: BotStarter, settings: DoctorSettings) -> CheckResult:
-    transcript, started_s = Transcript(), monotonic()
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(scripted_server(transcript, settings.door))
-        address = server.address
-        if check.is_slow_link:
-            address = await stack.enter_async_context(slow_link(address))
-        bot = await stack.enter_async_context(start(address))
-        exam = Examination(
-            server, bot, transcript, settings.patience_s, settings.positions, door=settings.door
-        )
+    transcript, started_s, door = Transcript(), monotonic(), settings.door
+    link: Callable[[str], AbstractAsyncContextManager[str]] = slow_link if check.is_slow_link else nullcontext
+    async with (
+        scripted_server(transcript, door) as server,
+        link(server.address) as address,
+        start(address) as bot,
+    ):
+        exam = Examination(server, bot, transcript, settings.patience_s, settings.positions, door)
         outcome, why = CheckOutcome.PASSED, ""
         try:
             await _run_while_bot_runs(check, exam)
@@ -236,16 +225,8 @@ async def _run_check(check: DoctorCheck, start: BotStarter, settings: DoctorSett
             outcome, why = (CheckOutcome.NOTED if check.is_note else CheckOutcome.FAILED), str(error)
         if why:
             transcript.note(f"failed: {why}")
-        return CheckResult(
-            check,
-            outcome,
-            why,
-            monotonic() - started_s,
-            exam.measured,
-            tuple(transcript.lines),
-            bot.read_output(),
-        )
-    raise AssertionError("unreachable: no context of the stack suppresses exceptions")
+        seconds, lines = monotonic() - started_s, tuple(transcript.lines)
+        return CheckResult(check, outcome, why, seconds, exam.measured, lines, bot.read_output())
 
 
 class BotEnded(CheckFailed):
@@ -301,14 +282,12 @@ def junit_of(report: DoctorReport) -> bytes:
 
 
 def _add_case(suite: Element, result: CheckResult) -> None:
-    case = SubElement(
-        suite, "testcase", classname="seatwise.doctor", name=result.of.name, time=f"{result.seconds:.3f}"
-    )
+    named = {"classname": "seatwise.doctor", "name": result.of.name, "time": f"{result.seconds:.3f}"}
+    case = SubElement(suite, "testcase", named)
     if result.outcome is CheckOutcome.FAILED:
         failure = SubElement(case, "failure", message=_printable(result.why))
-        failure.text = _printable(
-            "\n".join((f"Mend: {result.of.mend}", f"See: {result.see}", *result.transcript))
-        )
+        told = (f"Mend: {result.of.mend}", f"See: {result.see}", *result.transcript)
+        failure.text = _printable("\n".join(told))
         if result.output:
             SubElement(case, "system-out").text = _printable(result.output)
     elif result.outcome is CheckOutcome.SKIPPED:

@@ -81,9 +81,8 @@ class ScriptedMatch:
 
     def any_move(self, seat: Seat | None = None) -> Any:
         """Return a legal move."""
-        return self._chance.choice(
-            list(self._game.legal_moves(self._state, self.seat if seat is None else seat))
-        )
+        mover = self.seat if seat is None else seat
+        return self._chance.choice(list(self._game.legal_moves(self._state, mover)))
 
     def play_move(self, move: Any) -> None:
         """Play a move of the bot. Raises `IllegalMove`."""
@@ -116,15 +115,12 @@ class ScriptedMatch:
             return str(error)
         return ""
 
-    def make_update(self, receipt: bytes, *, to_act: bool = True) -> play_service_pb2.Update:
+    def make_update(self, receipt: bytes) -> play_service_pb2.Update:
         """Return the question, with the view of the seat."""
         prompt = self._game.prompt(self._state)
+        time = play_service_pb2.TimeLeft(move_ms=1000, bank_ms=10_000)
         update = play_service_pb2.Update(
-            prompt=self.prompt,
-            to_act=to_act,
-            pace=prompt.pace,
-            receipt=receipt,
-            time=play_service_pb2.TimeLeft(move_ms=1000, bank_ms=10_000),
+            prompt=self.prompt, to_act=True, pace=prompt.pace, receipt=receipt, time=time
         )
         game_part(update).ParseFromString(bytes(_CODEC.encode_view(self._game.view(self._state, self.seat))))
         return update
@@ -236,16 +232,14 @@ class Examination:
         await self.wait_for_sit(match)
         return match
 
-    async def wait_for_sit(
-        self, match: ScriptedMatch, referee: ScriptedReferee | None = None
-    ) -> play_service_pb2.PlayRequestItem:
+    async def wait_for_sit(self, match: ScriptedMatch) -> play_service_pb2.PlayRequestItem:
         """Return the item with which the bot sits down in this match.
 
         It may sit down again in an earlier match at the same time, as after a rejection, so such items are passed over.
         """
         until_s = self.patience_end_s
         while True:
-            item = await self.wait_for_item("sit", referee, until_s=until_s)
+            item = await self.wait_for_item("sit", until_s=until_s)
             if (item.match, item.seat) == (match.name, match.seat):
                 self._taken_seats.add((item.match, item.seat))
                 return item
@@ -256,10 +250,9 @@ class Examination:
 
     async def referee(self, patience_s: float | None = None) -> ScriptedReferee:
         """Return the Play stream of the bot: the newest, or the next one."""
+        patience_s = patience_s or self.patience_s
         while self._referee is None or self._referee.is_gone.is_set() or not self.server.referees.empty():
-            self._referee = await _next_of(
-                self.server.referees, patience_s or self.patience_s, "no Play stream"
-            )
+            self._referee = await _next_of(self.server.referees, patience_s, "no Play stream")
         return self._referee
 
     def open_other_server(self) -> AbstractAsyncContextManager[ScriptedServer]:
@@ -276,7 +269,7 @@ class Examination:
         return monotonic() + self.patience_s
 
     async def wait_for_item(
-        self, kind: str, referee: ScriptedReferee | None = None, *, until_s: float | None = None
+        self, kind: str, *, until_s: float | None = None
     ) -> play_service_pb2.PlayRequestItem:
         """Return the next item of this kind. Pongs are passed over, and so is a second `sit` while a move is due.
 
@@ -284,19 +277,17 @@ class Examination:
         """
         until_s = self.patience_end_s if until_s is None else until_s
         while True:
-            item: play_service_pb2.PlayRequestItem = await self.read_item(referee, kind, until_s)
+            item: play_service_pb2.PlayRequestItem = await self.read_item(kind, until_s)
             found = item.WhichOneof("action")
             if found == kind:
                 return item
             if found != "pong" and (found, kind) != ("sit", "submit_move"):
                 raise CheckFailed(f"it sent {found or 'an empty item'} where {kind} was due")
 
-    async def read_item(self, stream: ScriptedReferee | None, kind: str, until_s: float) -> Any:
-        """Return the next item of this stream, or of the newest. The bot may close a stream and open another at any time."""
-        newest = stream or await self.referee(until_s - monotonic())
+    async def read_item(self, kind: str, until_s: float) -> Any:
+        """Return the next item of the newest stream. The bot may close a stream and open another at any time."""
+        newest = await self.referee(until_s - monotonic())
         try:
-            if stream is not None:
-                return await stream.read(until_s - monotonic())
             while (item := await _read_until_gone(newest, until_s - monotonic())) is None:
                 newest = await self.referee(until_s - monotonic())
             return item
@@ -325,17 +316,15 @@ class Examination:
         match.prompt += 1
         return match.make_update(b"receipt %d" % match.prompt)
 
-    async def ask(self, match: ScriptedMatch, epoch: int = 1, **others: Any) -> play_service_pb2.Update:
+    async def ask(self, match: ScriptedMatch, epoch: int = 1) -> play_service_pb2.Update:
         """Ask the bot the next question."""
         update = self.next_question(match)
-        await self.say(match, epoch, update=update, **others)
+        await self.say(match, epoch, update=update)
         return update
 
-    async def read_move(
-        self, match: ScriptedMatch, referee: ScriptedReferee | None = None
-    ) -> play_service_pb2.PlayRequestItem:
+    async def read_move(self, match: ScriptedMatch) -> play_service_pb2.PlayRequestItem:
         """Return the bot's next move. It must answer the open prompt of this match."""
-        item = await self.wait_for_item("submit_move", referee)
+        item = await self.wait_for_item("submit_move")
         if (item.match, item.seat) != (match.name, match.seat):
             raise CheckFailed(f"it moved in {item.match} seat {item.seat}, and {match.name} was asked")
         if item.submit_move.prompt != match.prompt:
@@ -347,24 +336,20 @@ class Examination:
     ) -> None:
         """Accept a move, and play any legal one in its place."""
         match.play_move(match.any_move())
-        accepted = play_service_pb2.MoveAccepted(
-            request_id=item.submit_move.request_id, receipt=b"accepted %d" % match.prompt
-        )
+        request_id, receipt = item.submit_move.request_id, b"accepted %d" % match.prompt
+        accepted = play_service_pb2.MoveAccepted(request_id=request_id, receipt=receipt)
         await self.say(match, epoch, move_accepted=accepted)
 
-    async def ask_and_accept(self, match: ScriptedMatch) -> play_service_pb2.PlayRequestItem:
+    async def ask_and_accept(self, match: ScriptedMatch) -> None:
         """Ask one question, and accept the answer."""
         await self.ask(match)
-        item = await self.read_move(match)
-        await self.accept_move(match, item)
-        return item
+        await self.accept_move(match, await self.read_move(match))
 
-    async def finish(self, match: ScriptedMatch, seed: bytes = SEED, epoch: int = 1) -> None:
+    async def finish(self, match: ScriptedMatch, seed: bytes = SEED) -> None:
         """End the match."""
-        result = match_pb2.Result(
-            points=[7, 3], outcome_ranks=[1, 2], ranks=[1, 2], endings=[match_pb2.ENDING_COMPLETED] * 2
-        )
-        await self.say(match, epoch, match_ended=play_service_pb2.MatchEnded(result=result, seed=seed))
+        endings = [match_pb2.ENDING_COMPLETED] * 2
+        result = match_pb2.Result(points=[7, 3], outcome_ranks=[1, 2], ranks=[1, 2], endings=endings)
+        await self.say(match, match_ended=play_service_pb2.MatchEnded(result=result, seed=seed))
 
     async def play_on(self) -> None:
         """See that the bot goes on: it takes another match, and answers."""

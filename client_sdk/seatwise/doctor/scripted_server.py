@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any, Final
@@ -39,11 +39,9 @@ class GrpcLink:
 
     async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
         info = error_pb2.ErrorInfo(reason=reason, domain="seatwise", metadata=metadata)
-        detail = any_pb2.Any(
-            type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
-        )
-        given: Any = number
-        status = error_pb2.Status(code=given, message="as the doctor wants it", details=[detail])
+        url = "type.googleapis.com/google.rpc.ErrorInfo"
+        detail = any_pb2.Any(type_url=url, value=info.SerializeToString())
+        status = error_pb2.Status(code=number, message="as the doctor wants it", details=[detail])
         trailing = (("grpc-status-details-bin", status.SerializeToString()),)
         await self._context.abort(grpc.StatusCode[code], "as the doctor wants it", trailing_metadata=trailing)
 
@@ -182,22 +180,10 @@ class ScriptedServer:
     def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
         """Return the handlers of both services."""
         lobby, play = lobby_service_pb2, play_service_pb2
-        attend = grpc.stream_stream_rpc_method_handler(
-            self._attend, lobby.AttendRequest.FromString, lobby.AttendResponse.SerializeToString
-        )
-        playing = grpc.stream_stream_rpc_method_handler(
-            self._play, play.PlayRequest.FromString, play.PlayResponse.SerializeToString
-        )
         return (
-            grpc.method_handlers_generic_handler("seatwise.v1.LobbyService", {"Attend": attend}),
-            grpc.method_handlers_generic_handler("seatwise.v1.PlayService", {"Play": playing}),
+            _handle_stream("Lobby", "Attend", self.serve_lobby, lobby.AttendRequest, lobby.AttendResponse),
+            _handle_stream("Play", "Play", self.serve_referee, play.PlayRequest, play.PlayResponse),
         )
-
-    async def _attend(self, requests: Any, context: Any) -> None:
-        await self.serve_lobby(GrpcLink(requests, context))
-
-    async def _play(self, requests: Any, context: Any) -> None:
-        await self.serve_referee(GrpcLink(requests, context))
 
     async def serve_lobby(self, link: StreamLink) -> None:
         """Serve an Attend stream until its end."""
@@ -210,6 +196,16 @@ class ScriptedServer:
         stream = ScriptedReferee(link, self._transcript)
         self.referees.put_nowait(stream)
         await stream.serve()
+
+
+def _handle_stream(
+    service: str, method: str, serve: Callable[[StreamLink], Awaitable[None]], request: Any, response: Any
+) -> grpc.GenericRpcHandler:
+    async def handle(requests: Any, context: Any) -> None:
+        await serve(GrpcLink(requests, context))
+
+    handler = grpc.stream_stream_rpc_method_handler(handle, request.FromString, response.SerializeToString)
+    return grpc.method_handlers_generic_handler(f"seatwise.v1.{service}Service", {method: handler})
 
 
 @asynccontextmanager

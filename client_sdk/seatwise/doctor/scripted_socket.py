@@ -26,15 +26,14 @@ IDLE_PING_S: Final = 10.0
 """A bot that is silent for so long, in seconds, is sent a ping of WebSocket, and has as long to answer."""
 HTTP_STATUS_OF_CODE: Final = {"RESOURCE_EXHAUSTED": 429, "UNAVAILABLE": 503, "ABORTED": 409, "INTERNAL": 500}
 """Of the gRPC codes with which checks end a stream."""
+MESSAGE_TYPES: Final = (picows.WSMsgType.TEXT, picows.WSMsgType.BINARY, picows.WSMsgType.CONTINUATION)
 LATER_FIELD: Final = "aFieldOfALaterVersion"
 LATER_VALUE: Final = "A_VALUE_OF_A_LATER_VERSION"
 
 StreamServer: TypeAlias = Callable[["ScriptedSocket"], Awaitable[None]]
 """Serves one WebSocket, from its upgrade to its end."""
 
-_picows_log = logging.Logger(
-    "seatwise.picows", logging.CRITICAL + 1
-)  # what a bot does wrong is in the transcript
+_picows_log = logging.Logger("seatwise.picows", logging.CRITICAL + 1)  # the transcript has a bot's mistakes
 _picows_log.propagate = False
 
 
@@ -72,18 +71,9 @@ class ScriptedSocket(picows.WSListener):
 
     async def refuse(self, number: int, code: str, reason: str, metadata: dict[str, str]) -> None:
         """End the socket as the real server does: a text frame with the error, and a close code."""
-        info = {
-            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-            "domain": "seatwise",
-            "metadata": metadata,
-            "reason": reason,
-        }
-        error = {
-            "code": HTTP_STATUS_OF_CODE[code],
-            "message": "as the doctor wants it",
-            "status": code,
-            "details": [info],
-        }
+        kind, text = "type.googleapis.com/google.rpc.ErrorInfo", "as the doctor wants it"
+        info = {"@type": kind, "domain": "seatwise", "metadata": metadata, "reason": reason}
+        error = {"code": HTTP_STATUS_OF_CODE[code], "message": text, "status": code, "details": [info]}
         if self._transport is not None:
             self._transport.send(picows.WSMsgType.TEXT, json.dumps({"error": error}).encode())
         self.close(FIRST_CLOSE_CODE + number, reason)
@@ -112,11 +102,7 @@ class ScriptedSocket(picows.WSListener):
         if frame.msg_type == picows.WSMsgType.CLOSE:
             transport.send_close(picows.WSCloseCode.OK)
             transport.disconnect()
-        elif frame.msg_type in (
-            picows.WSMsgType.TEXT,
-            picows.WSMsgType.BINARY,
-            picows.WSMsgType.CONTINUATION,
-        ):
+        elif frame.msg_type in MESSAGE_TYPES:
             self._parts += frame.get_payload_as_bytes()
             if len(self._parts) > LARGEST_EXAMINED_REQUEST:
                 self.close(picows.WSCloseCode.MESSAGE_TOO_BIG, "a message is too large")
@@ -151,16 +137,12 @@ def _name_unknown(message: Message, told: dict[str, Any]) -> None:
         if field.type == FieldDescriptor.TYPE_ENUM and field.json_name in told:
             if isinstance(told[field.json_name], int):
                 told[field.json_name] = LATER_VALUE
-        elif field.type == FieldDescriptor.TYPE_MESSAGE and not _is_map(field):
+        elif field.message_type is not None and not field.message_type.GetOptions().map_entry:
             inner = told[field.json_name]
             pairs = zip(value, inner, strict=True) if isinstance(inner, list) else [(value, inner)]
             for each, shown in pairs:
                 if isinstance(shown, dict):
                     _name_unknown(each, shown)
-
-
-def _is_map(field: Any) -> bool:
-    return bool(field.message_type.GetOptions().map_entry)
 
 
 def _read_token(payload: bytes) -> str:
@@ -179,9 +161,7 @@ async def open_sockets(
 ) -> AsyncIterator[int]:
     """Take WebSockets on a free port of loopback as long as the context lasts. Yields the port.
 
-    Args:
-        servers: The server of the sockets of each path.
-        note: A function that is told of each upgrade that is refused.
+    `servers` are the servers of sockets by path. `note` is told of each upgrade that is refused.
     """
     sockets: list[ScriptedSocket] = []
 
