@@ -105,51 +105,26 @@ class Results:
         return tuple(_standing(bot, self.matches) for bot in self.bots)
 
     def standing(self, bot: str) -> Standing:
-        """Return the result of one bot.
-
-        Args:
-            bot: Its name, as in `bots`.
-
-        Returns:
-            Its standing.
-
-        Raises:
-            ValueError: No bot of the series has this name.
-        """
+        """Return the standing of one bot, by its name as in `bots`. Raises `ValueError` if there is none of this name."""
         return self.standings[self.bots.index(bot)]
 
     def __str__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]
+        first, *others = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]
         return "\n".join(
-            "  ".join(
-                [
-                    row[0].ljust(widths[0]),
-                    *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-                ]
-            )
-            for row in self.rows()
+            "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]) for row in self.rows()
         )
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table as text.
-
-        Returns:
-            The heading, then one row for each bot, the best first.
-        """
+        """Return the table as text: the heading, then one row for each bot, the best first."""
         ordered = sorted(self.standings, key=lambda each: -each.mean_points)
         return [HEADING, *map(_row, ordered)]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the standings as a value for JSON.
-
-        Returns:
-            The game, the number of matches and of voided matches, and the standing of each bot.
-        """
-        voided = sum(1 for each in self.matches if each.void_reason)
+        """Return the game, the number of matches and of voided matches, and the standing of each bot, as a value for JSON."""
         return {
             "game": self.game,
             "matches": len(self.matches),
-            "voided": voided,
+            "voided": sum(bool(each.void_reason) for each in self.matches),
             "standings": [_to_json(each) for each in self.standings],
         }
 

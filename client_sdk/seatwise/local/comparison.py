@@ -104,11 +104,8 @@ class RunningComparison:
         self._plan = plan
         self._rule = rule
         self._most = max(PLANNED_LOOKS, -(-rule.most_matches // len(plan.tables)))
-        self._mean = (
-            PlannedMean(DIFFERENCE_BOUND, most=self._most)
-            if rule.is_planned
-            else BoundedAnytimeMean(DIFFERENCE_BOUND)
-        )
+        bound, is_planned = DIFFERENCE_BOUND, rule.is_planned
+        self._mean = PlannedMean(bound, most=self._most) if is_planned else BoundedAnytimeMean(bound)
         self._interval = self._mean.interval(rule.error) if rule.is_planned else None
         self._deals = self._voided = 0
         self._thought_ms, self._moves, self._failures = [0.0, 0.0], [0, 0], [0, 0]

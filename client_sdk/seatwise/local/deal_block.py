@@ -66,9 +66,8 @@ class BlockPlan:
         others = tuple(range(NEW + 1, len(self.bots)))
         if not others:
             return (OLD, NEW), (NEW, OLD)
-        return tuple(
-            (*others[:seat], version, *others[seat:]) for seat in range(self.seats) for version in (OLD, NEW)
-        )
+        seats = range(self.seats)
+        return tuple((*others[:seat], version, *others[seat:]) for seat in seats for version in (OLD, NEW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +88,8 @@ class PlayedBlock:
     def from_answer(cls, answer: UnitAnswer) -> PlayedBlock:
         """Return the block that a worker has told."""
         told = answer.result
-        pairs: list[Any] = [
-            tuple(each) for each in (answer.note["thought_ms"], told["moves"], told["failures"])
-        ]
-        return cls(told["difference"], *pairs)
+        thought_ms, moves, failures = answer.note["thought_ms"], told["moves"], told["failures"]
+        return cls(told["difference"], tuple(thought_ms), tuple(moves), tuple(failures))
 
 
 def open_blocks(settings: Mapping[str, Any]) -> UnitPlayer:
@@ -144,9 +141,8 @@ class BlockPlayer:
             )
             for seat, bot in enumerate(bots)
         ]
-        return LocalTable(
-            self._make_setup(number, place, bots), players, self._failed, self._wait
-        ).play_match()
+        setup = self._make_setup(number, place, bots)
+        return LocalTable(setup, players, self._failed, self._wait).play_match()
 
     def _make_setup(self, number: int, place: int, bots: tuple[int, ...]) -> Setup:
         name, size = self._derive(number, "name").hex()[:16], len(self._plan.tables)

@@ -20,6 +20,8 @@ from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME, find_kit
 from seatwise.local.recorded_deal import RecordedDeal
 from seatwise.local.table import LocalPlayer, LocalTable, local_time_control, local_times
+from seatwise.output import writing_file
+from seatwise.samples import load_bot
 from seatwise.standings import PlayedMatch, Results
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
@@ -123,9 +125,8 @@ class _Series:
         find_kit(game)
         self._times = local_times(game, times)
         if deal is not None and len(deal.setup.bots) != len(bots):
-            raise UsageError(
-                f"the recorded match has {len(deal.setup.bots)} seats, and {len(bots)} bots are given"
-            )
+            seats = len(deal.setup.bots)
+            raise UsageError(f"the recorded match has {seats} seats, and {len(bots)} bots are given")
         if matches < 1:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
         self._deal = deal
@@ -177,15 +178,7 @@ class _Series:
 def _load_factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     if isinstance(bots, str):
         raise UsageError(f'bots: a list is wanted, as in ["{bots}", "random"]')
-    factories = []
-    for bot in bots:
-        if isinstance(bot, str):
-            from seatwise.samples import load_bot
-
-            factories.append(load_bot(bot, game))
-        else:
-            factories.append(check_bot(bot, game))
-    return factories
+    return [load_bot(bot, game) if isinstance(bot, str) else check_bot(bot, game) for bot in bots]
 
 
 def complete_game_options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
@@ -243,8 +236,6 @@ def derive_series_key(seed: Seed | None) -> bytes:
 
 @contextmanager
 def _writing_records(records: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    from seatwise.output import writing_file
-
     with ExitStack() as stack:
         try:
             file = stack.enter_context(writing_file(records))

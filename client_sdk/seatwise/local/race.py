@@ -1,7 +1,7 @@
 """A race at a local table, in virtual time: the seat with the least charged time is asked next.
 
 Times are priced or measured. Priced: an answer of a bot costs one millisecond, or the time that the bot declares by yielding
-`Thought(ms)` before it. The work that the bot does in functions with a price comes on top (`work_price.py`). So the machine
+`Thought(ms)` before it. The work that the bot does in functions with a price comes on top (`WorkMeter`). So the machine
 does not matter, and with a seed a match is the same each time. Measured: a step costs the real time in which the bot makes it.
 A thought takes its time like an answer: a bot that thinks without end is not asked any more when the round is over.
 """

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from seatwise.errors import UsageError
 from seatwise.kits import find_kit
-from seatwise.kits.game_kit import RaceMethod
 from seatwise.local.table import local_time_control
 from seatwise_referee.game import Seat
 from seatwise_referee.record import replay_moves
@@ -54,27 +53,20 @@ def read_recorded_deal(
         raise UsageError(f"the record is wrong: {verdict.fault}")
     record = json.loads(line)
     setup = verdict.setup
-    if from_move is not None or to_move is not None:
-        _refuse_races(setup.game)
+    if (from_move is not None or to_move is not None) and find_kit(setup.game).has_races:
+        raise UsageError(f"{setup.game} has no moves to count: leave --from-move and --to-move out")
     recorded = replay_moves(record, setup) if from_move is not None else ()
+    first = from_move or 0
     return RecordedDeal(
         setup=replace(setup, time_control=local_time_control(setup.game), durability="none", competition=""),
         nonces=_read_nonces(record["nonces"]),
-        moves={
-            (entry.prompt, seat): move for _, entry, seat, move in recorded if entry.prompt < (from_move or 0)
-        },
+        moves={(entry.prompt, seat): move for _, entry, seat, move in recorded if entry.prompt < first},
         last_move=to_move,
     )
 
 
-def _refuse_races(game: str) -> None:
-    if any(isinstance(method, RaceMethod) for method in find_kit(game).methods.values()):
-        raise UsageError(f"{game} has no moves to count: leave --from-move and --to-move out")
-
-
 def _read_nonces(told: list[str | None]) -> tuple[bytes, ...]:
     if None in told:
-        raise UsageError(
-            f"seat {told.index(None)} of this match was never taken, so its deal cannot be dealt again"
-        )
+        seat = told.index(None)
+        raise UsageError(f"seat {seat} of this match was never taken, so its deal cannot be dealt again")
     return tuple(bytes.fromhex(nonce) for nonce in cast("list[str]", told))

@@ -120,11 +120,8 @@ def make_printable(text: str) -> str:
     >>> make_printable("ann\\x1b[2J")
     'ann\\\\x1b[2J'
     """
-    letters = (
-        letter if letter.isprintable() else f"\\x{ord(letter):02x}"
-        for letter in text[: MOST_NAME_LETTERS + 1]
-    )
-    shown = "".join(letters)
+    cut = text[: MOST_NAME_LETTERS + 1]
+    shown = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in cut)
     return shown if len(shown) <= MOST_NAME_LETTERS else f"{shown[:MOST_NAME_LETTERS]}..."
 
 
@@ -370,10 +367,8 @@ class FrameBuilder:
     def _times_of(self, seat: Seat) -> SeatTimes | None:
         if not is_open_to(self._viewpoint, seat):
             return None
-        own = self._position.seats[seat]
-        return SeatTimes(
-            own.bank_ms, self._used_ms[seat], self._longest_ms[seat], own.strikes, own.rejections
-        )
+        own, used_ms, longest_ms = self._position.seats[seat], self._used_ms[seat], self._longest_ms[seat]
+        return SeatTimes(own.bank_ms, used_ms, longest_ms, own.strikes, own.rejections)
 
     def _moves_in(self, entry: Entry) -> Iterator[PlayedMove]:
         charges = dict(charges_in(entry))
@@ -494,16 +489,9 @@ def build_replay(
     has_hints: bool = False,
     writer: FrameWriter | None = None,
 ) -> MatchReplay:
-    """Return the replay of a record that is known to be genuine, such as one that this server wrote.
+    """Return the replay of a record, as JSON, that is known to be genuine, such as one that this server wrote.
 
-    Args:
-        record: The record, as JSON.
-        viewpoint: `ALL_OPEN`, `SPECTATOR`, or the number of a seat.
-        has_hints: Whether frames say what the strongest sample bot would play. That takes seconds.
-        writer: Writes the positions, if not the writer of the game.
-
-    Returns:
-        The whole match.
+    See `read_replay` for the arguments. `writer` writes the positions, if not the writer of the game.
     """
     setup = setup_of(record)
     hints = HintSource(setup.game) if has_hints else None

@@ -104,13 +104,7 @@ def read_record_lines(
 ) -> Iterator[bytes]:
     """Yield the lines of an open file; of one that is longer than any record only as much as shows it.
 
-    Args:
-        file: The file.
-        name: Its name, for an error.
-        on_read: Called with the number of bytes of each piece that was read.
-
-    Raises:
-        UsageError: The file cannot be read.
+    `on_read` is called with the number of bytes of each piece that was read. Raises `UsageError` with the name of the file.
     """
     most = MOST_BYTES + 2
     try:

@@ -106,7 +106,6 @@ class Stepper:
         self._read = read
         self._replays: dict[Viewpoint, MatchReplay] = {}
         self._viewpoint = viewpoint
-        self._step = step
         self._go_to(step)
 
     @property
@@ -161,13 +160,8 @@ def run_stepper(stepper: Stepper) -> None:
             screen = stepper.draw_screen(size.columns, size.lines).replace("\n", "\r\n")
             sys.stdout.write(f"\x1b[H\x1b[2J{screen}")
             sys.stdout.flush()
-            if not stepper.press_key(_read_key()):
+            if not stepper.press_key(os.read(sys.stdin.fileno(), 8)):  # terminals send a key's bytes at once
                 return
-
-
-def _read_key() -> bytes:
-    """Wait for a key. Terminals send the bytes of one key at once."""
-    return os.read(sys.stdin.fileno(), 8)
 
 
 @contextmanager

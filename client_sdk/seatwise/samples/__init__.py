@@ -18,17 +18,7 @@ SAMPLES: Final = {game: tuple(kit.samples) for game, kit in KITS.items()}
 
 
 def sample(name: str, game: str = DEFAULT_GAME) -> type[Bot]:
-    """Return the class of a sample.
-
-    Args:
-        name: Its name, as in `SAMPLES`.
-        game: Its game, as in "ugo".
-
-    Returns:
-        A class derived from `Bot`.
-
-    Raises:
-        KeyError: The game has no sample of this name.
+    """Return the class of a sample, derived from `Bot`, by its name in `SAMPLES`. Raises `KeyError` if the game has none of this name.
 
     Example:
         >>> SAMPLES["ugo"][:5]

@@ -65,9 +65,8 @@ def _check_line(line: bytes, before: dict[str, Any] | None) -> tuple[str, dict[s
     if not isinstance(entry, dict) or {name: type(it) for name, it in entry.items()} != _FIELD_TYPES:
         return "this is no entry of an audit log", {}
     unhashed = {name: it for name, it in entry.items() if name != "chain"}
-    if sha256(canonical_json(unhashed)).hexdigest() != entry["chain"] or canonical_json(entry) != line.rstrip(
-        b"\n"
-    ):
+    chain, whole = sha256(canonical_json(unhashed)).hexdigest(), canonical_json(entry)
+    if chain != entry["chain"] or whole != line.rstrip(b"\n"):
         return "the entry was changed: its chain does not fit", {}
     if before is None:
         is_next = entry["seq"] > 1 or (entry["seq"] == 1 and entry["previous"] == FIRST_LINK)

@@ -36,16 +36,7 @@ def fault_at(file: str, line: int, what: str) -> BadSeason:
 
 
 def check_keys(value: Collection[str], known: Collection[str], where: str) -> None:
-    """Check that all keys are known: one that is not might change the meaning of the others.
-
-    Args:
-        value: The object, or its keys.
-        known: The keys that it may have.
-        where: The file, and perhaps the line.
-
-    Raises:
-        BadSeason: This version does not know one of the keys.
-    """
+    """Raise `BadSeason`, which says where, if one of the keys in `value` is not known: it might change the meaning of the others."""
     for key in value:
         if key not in known:
             raise BadSeason(f"{where}: the key {key!r:.60} does not belong there")
@@ -232,9 +223,8 @@ class Bundle:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
         if digest.hexdigest() != published:
-            raise BadSeason(
-                f"{name}: SHA-256 is {digest.hexdigest()}, and {MANIFEST} says {published}: it was changed"
-            )
+            found = digest.hexdigest()
+            raise BadSeason(f"{name}: SHA-256 is {found}, and {MANIFEST} says {published}: it was changed")
 
     def _read_whole(self, name: str) -> bytes:
         found = bytearray()
@@ -310,12 +300,7 @@ class _ShortReads(io.FileIO):
 
 @contextmanager
 def open_bundle(path: Path) -> Iterator[Bundle]:
-    """Open the file at this path as a bundle, and yield the `Bundle`.
-
-    Raises:
-        BadSeason: The file is no bundle.
-        OSError: The file cannot be read.
-    """
+    """Open the file at this path, and yield the `Bundle`. Raises `BadSeason` if it is none, and `OSError` if it cannot be read."""
     with _ShortReads(path) as file:
         try:
             archive = zipfile.ZipFile(file)

@@ -96,9 +96,8 @@ def _read_results(bundle: Bundle) -> Iterator[Object]:
     """Those of the log, in their order."""
     for number, result in enumerate(bundle.read_json_lines("results.jsonl"), start=1):
         if result.get("seq") != number:
-            raise fault_at(
-                "results.jsonl", number, f"seq is {_shorten(result.get('seq'))}; it must be {number}"
-            )
+            told = f"seq is {_shorten(result.get('seq'))}; it must be {number}"
+            raise fault_at("results.jsonl", number, told)
         yield result
 
 
@@ -131,9 +130,8 @@ def _check_records(
 def _check_record(record: Object, settings: Object, result: Object) -> None:
     for key, name in _SAME.items():
         if record[key] != settings[name]:
-            raise BadSeason(
-                f"{key} is {_shorten(record[key])}, and settings.json has {_shorten(settings[name])}"
-            )
+            found, wanted = _shorten(record[key]), _shorten(settings[name])
+            raise BadSeason(f"{key} is {found}, and settings.json has {wanted}")
     _check_result(result, result_in(record))
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib import import_module
 from importlib.metadata import version
 from io import BytesIO
@@ -111,11 +111,9 @@ def digest_of(root: Path) -> str:
     digest = sha256()
     for path in list_files(root):
         with path.open("rb") as file:
-            content = sha256()
-            while block := file.read(2**20):
-                content.update(block)
+            content = file_digest(file, "sha256").hexdigest()
         name = "" if path == root else path.relative_to(root).as_posix()
-        digest.update(f"{name}\0{content.hexdigest()}\n".encode())
+        digest.update(f"{name}\0{content}\n".encode())
     return digest.hexdigest()
 
 
@@ -151,9 +149,6 @@ def _is_part(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.readline(200).startswith(f'{{"format": "{PART_FORMAT}"'.encode())
-
-
-# --- What a worker is ---
 
 
 class WorkerLost(Exception):

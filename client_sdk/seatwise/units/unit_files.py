@@ -22,12 +22,9 @@ class UnitFile:
     """The answers of one run so far. It is a context manager, which closes the file."""
 
     def __init__(self, path: Path, plan: UnitPlan, units: range | None = None) -> None:
-        """Open it, or create it. Raises `UsageError` if it is of another plan, or no such file.
+        """Open the file, or create it, for these units; `None` if nobody knows how many the run takes.
 
-        Args:
-            path: The file.
-            plan: The plan of the run.
-            units: The units of this run; `None` if nobody knows how many it takes.
+        Raises `UsageError` if it is of another plan, or no such file.
         """
         head = {"format": PART_FORMAT, "plan": plan.digest, "units": units and [units.start, units.stop]}
         self.answers: dict[int, UnitAnswer] = {}
@@ -106,20 +103,16 @@ class PartFiles:
         """
         self.name = "parts"
         self._answers: dict[int, UnitAnswer] = {}
-        wanted: list[tuple[int, int]] = []
+        found = 0
         for path in paths:
             head, answers, _ = read_part(path)
             if head["plan"] != plan.digest:
                 raise UsageError(f"{path}: {OTHER_PLAN}")
             for answer in answers:
-                if (
-                    other := self._answers.setdefault(answer.number, answer) is not answer
-                    and self._answers[answer.number]
-                ):
+                if (other := self._answers.setdefault(answer.number, answer)) is not answer:
                     raise UsageError(f"unit {answer.number} is in {other.worker} and in {answer.worker}")
-            if head["units"]:
-                wanted.append((int(head["units"][0]), int(head["units"][1])))
-        found = max([number + 1 for number in self._answers] + [stop for _, stop in wanted], default=0)
+            ends = (answer.number + 1 for answer in answers)
+            found = max(found, *ends, int(head["units"][1]) if head["units"] else 0)
         self.units = count or found
         """How many units there are, from 0."""
         missing = [number for number in range(self.units) if number not in self._answers]

@@ -38,19 +38,10 @@ def make_workers(where: str = "", count: int | None = None, logs: Path | None = 
     return RayWorkers(where, count) if where else LocalWorkers(count or count_cores(), logs)
 
 
-# --- Processes of this machine ---
-
-
 class LocalWorkers:
-    """Processes of this machine."""
+    """Processes of this machine, at least one. Their bots print to files in the folder `logs`, or to the standard error here."""
 
     def __init__(self, count: int, logs: Path | None = None) -> None:
-        """Create it.
-
-        Args:
-            count: The number of processes, at least 1.
-            logs: The folder in which each has a file for what its bots print; `None` for the standard error of this process.
-        """
         self.count = count
         self._logs = logs
 
@@ -130,9 +121,6 @@ class _LocalWorker:
             return f"{text} Its last lines are above"
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return f"{text} The last line of {self._log} is: {lines[-1] if lines else 'nothing'}"
-
-
-# --- Ray ---
 
 
 class RayWorkers:
