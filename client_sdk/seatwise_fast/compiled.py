@@ -26,27 +26,6 @@ lib: Final[Any] = _ugo_rules.lib
 lib.ugo_prepare()
 
 
-def set_table_from_view(table: Any, view: UgoView) -> None:
-    """Write a view into a compiled table.
-
-    Args:
-        table: A table of the compiled module, with zeros everywhere.
-        view: The view of a seat.
-
-    Raises:
-        ValueError: It is the view of a spectator, who has no hand.
-    """
-    if view.seat is None:
-        raise ValueError("this is the view of a spectator; a table is set from the view of a seat")
-    _set_round(table, view)
-    table.hand[view.seat] = mask_of(view.hand)
-    for leader, cards in (*((each.leader, each.cards) for each in view.tricks), (view.leader, view.trick)):
-        _add_trick(table, leader, cards)
-    _set_trick(table, view)
-    for seat, kingdom in enumerate(view.kingdoms):
-        _set_kingdom(table, seat, kingdom)
-
-
 def new_table(view: UgoView, match: tuple[int, int] | None = None, hands: Sequence[int] | None = None) -> Any:
     """Return a compiled table in the position that a seat sees.
 
@@ -60,8 +39,16 @@ def new_table(view: UgoView, match: tuple[int, int] | None = None, hands: Sequen
     """
     if match is not None and (len(view.hand_sizes), view.rounds) != match:
         raise ValueError(f"the view is of a match with other seats or rounds than {match[0]} and {match[1]}")
+    if view.seat is None:
+        raise ValueError("this is the view of a spectator; a table is set from the view of a seat")
     table = ffi.new("ugo_table *")
-    set_table_from_view(table, view)
+    _set_round(table, view)
+    table.hand[view.seat] = mask_of(view.hand)
+    for leader, cards in (*((each.leader, each.cards) for each in view.tricks), (view.leader, view.trick)):
+        _add_trick(table, leader, cards)
+    _set_trick(table, view)
+    for seat, kingdom in enumerate(view.kingdoms):
+        _set_kingdom(table, seat, kingdom)
     for seat, hand in enumerate(hands or ()):
         table.hand[seat] = hand
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,28 +57,25 @@ class UgoBatch:
     @property
     def asked(self) -> NDArray[np.int8]:
         """The seat that moves, by table. It means nothing at a table that is over."""
-        return self._read("asked")
+        return self.read_field("asked")
 
     @property
     def is_over(self) -> NDArray[np.bool_]:
         """Whether the match is over, by table."""
-        return self._read("is_over").astype(np.bool_)
+        return self.read_field("is_over").astype(np.bool_)
 
     @property
     def is_laying(self) -> NDArray[np.bool_]:
         """Whether the seat that moves lays the cards that it won, by table."""
-        return self._read("is_laying").astype(np.bool_)
+        return self.read_field("is_laying").astype(np.bool_)
 
     @property
     def points(self) -> NDArray[np.int32]:
         """The points of all finished rounds: (tables, seats)."""
-        return self._read("points")[:, : self.seats]
+        return self.read_field("points")[:, : self.seats]
 
     def read_field(self, name: str) -> NDArray[Any]:
         """Return a copy of one array of the state. Its name is one of hand, played, top, section, farmers, missing, supply, round."""
-        return self._read(name)
-
-    def _read(self, name: str) -> NDArray[Any]:
         return self._arrays[name].copy()
 
     def mask(self) -> NDArray[np.bool_]:
@@ -95,14 +92,13 @@ class UgoBatch:
         """
         given = np.ascontiguousarray(actions, np.int64)
         if given.shape != (self.count,):
-            raise ValueError(
-                f"actions: one for each of {self.count} tables, not an array of shape {given.shape}"
-            )
-        wrong = lib.ugo_step(
-            self._tables, self.count, ffi.from_buffer("int64_t[]", given), self._deals_memory
-        )
+            raise ValueError(f"actions: one for each of {self.count} tables, not of shape {given.shape}")
+        memory = ffi.from_buffer("int64_t[]", given)
+        wrong = lib.ugo_step(self._tables, self.count, memory, self._deals_memory)
         if wrong >= 0:
-            _refuse_illegal(_first_illegal(self.mask(), given, self.is_over), given)
+            raise ValueError(
+                f"table {wrong}: action {given[wrong]} is not legal; see mask(). No table has changed"
+            )
 
     def observe(self, viewer: int | None = None) -> NDArray[np.int8]:
         """Return what a seat sees at each table: (tables, size), as `encode_view` writes it.
@@ -136,30 +132,14 @@ class UgoBatch:
         return other
 
     def deal_again(self, numbers: NDArray[np.int64], deals: NDArray[np.uint8]) -> None:
-        """Begin new matches at some tables.
-
-        Args:
-            numbers: The tables.
-            deals: Their deals: (tables, rounds, 45).
-        """
-        fresh = _check_deals(deals, self.seats)
-        self._deals[numbers] = fresh
+        """Begin new matches at the tables of these numbers, with the deals (tables, rounds, 45)."""
+        self._deals[numbers] = _check_deals(deals, self.seats)
         for number in map(int, numbers):
             memory = self._deals_memory + number * 45 * self.rounds
             lib.ugo_deal(self._tables + number, 1, self.seats, self.rounds, memory)
 
     def set_view(self, number: int, view: UgoView, hands: Sequence[int] | None = None) -> None:
-        """Set a table to the position that a seat sees.
-
-        Args:
-            number: The table.
-            view: The view of a seat, in a match with the seats and rounds of this batch.
-            hands: The hand of each seat as 45 bits; without it only the viewer's hand is known, and the table
-                cannot be played on beyond its turn.
-
-        Raises:
-            ValueError: The view is a spectator's, or has other seats or rounds.
-        """
+        """Set the table of this number to the position that a seat sees, as `FastTable.set_view` does."""
         self._tables[range(self.count)[number]] = new_table(view, (self.seats, self.rounds), hands)[0]
 
 
@@ -170,23 +150,6 @@ def _check_deals(deals: NDArray[np.uint8], seats: int) -> NDArray[np.uint8]:
     given = np.array(deals, np.uint8, order="C")
     if given.ndim != 3 or given.shape[2] != 45 or not 1 <= given.shape[1] <= 8 or not given.shape[0]:
         raise ValueError(f"deals: (tables, 1 to 8 rounds, 45), not {given.shape}")
-    if not np.array_equal(
-        np.sort(given, axis=2), np.broadcast_to(np.arange(45, dtype=np.uint8), given.shape)
-    ):
+    if (np.sort(given, axis=2) != np.arange(45)).any():
         raise ValueError("deals: a round does not have each card from 0 to 44 once")
     return given
-
-
-def _first_illegal(mask: NDArray[np.bool_], actions: NDArray[np.int64], is_over: NDArray[np.bool_]) -> int:
-    """Return the first table that goes on and whose action is not legal; -1 if there is none."""
-    in_range = (actions >= 0) & (actions < mask.shape[1])
-    is_legal = mask[np.arange(len(actions)), np.where(in_range, actions, 0)] & in_range
-    wrong = np.flatnonzero(~is_legal & ~is_over)
-    return int(wrong[0]) if len(wrong) else -1
-
-
-def _refuse_illegal(number: int, actions: NDArray[np.int64]) -> NoReturn:
-    """Raise `ValueError` that names a table and its action."""
-    raise ValueError(
-        f"table {number}: action {actions[number]} is not legal; see mask(). No table has changed"
-    )

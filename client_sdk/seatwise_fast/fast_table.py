@@ -68,7 +68,8 @@ class FastTable:
 
     def legal_actions(self) -> tuple[int, ...]:
         """Return what the seat that is asked may do; nothing when the match is over."""
-        return self._read(lib.ugo_choices(self._table))
+        choices = lib.ugo_choices(self._table)
+        return self._orders if choices == LAYING else _actions_of(choices)
 
     def act(self, action: int) -> tuple[int, ...]:
         """Take an action of the seat that is asked.
@@ -109,9 +110,6 @@ class FastTable:
             ValueError: The view is a spectator's, or has other seats or rounds.
         """
         self._table = new_table(view, (self.seats, len(self._deals_memory) // CARDS_DEALT), hands)
-
-    def _read(self, choices: int) -> tuple[int, ...]:
-        return self._orders if choices == LAYING else _actions_of(choices)
 
 
 def check_deals(deals: Sequence[int], seats: int) -> None:

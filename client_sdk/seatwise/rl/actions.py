@@ -26,11 +26,7 @@ ACTION_COUNT: Final = CARD_ACTIONS + factorial(4)
 
 
 def legal_actions(view: UgoView) -> tuple[int, ...]:
-    """Return the actions that a seat may take now, in rising order; none if it is not asked.
-
-    Args:
-        view: The view of the seat.
-    """
+    """Return the actions that the seat of this view may take now, in rising order; none if it is not asked."""
     if view.won_cards and view.arranger == view.seat:
         return tuple(range(CARD_ACTIONS, CARD_ACTIONS + len(LAYING_ORDERS[len(view.won_cards)])))
     return tuple(map(int, view.legal_cards))

@@ -21,7 +21,7 @@ from seatwise.errors import UsageError
 from seatwise.replay.record_files import read_record_lines
 from seatwise.replay.record_units import read_in_units
 from seatwise.rl.actions import ACTION_COUNT, action_of_move, legal_actions
-from seatwise.rl.observation import encode_view
+from seatwise.rl.observation import encode_view, observation_size
 from seatwise.units import UnitOptions, UnitPlan, UnitWorkers
 from seatwise.units.plan import UnitPlayer
 from seatwise_referee.games.ugo import Ugo
@@ -99,20 +99,24 @@ def read_dataset(
     places: list[str] = []
     try:
         total = sum(path.stat().st_size for path in paths)
-        columns = _Columns()
-        read = 0
+        read = count = 0
+        rows: list[_Row] = []
+        matches: list[int] = []
         settings = {"seats": seats, "bots": list(bots), "records": work.digest_files(paths)}
         plan = UnitPlan("seatwise.rl.dataset:open_rows", settings)
-        for place, (size, rows, fault) in read_in_units(plan, _read_lines(paths, places), work):
+        for place, (size, told, fault) in read_in_units(plan, _read_lines(paths, places), work):
             if fault:
                 raise UsageError(f"{places[place]}: {fault}")
-            columns.add_record(rows and [_row_from_json(row) for row in rows])
+            if told is not None:
+                rows += map(_row_from_json, told)
+                matches += [count] * len(told)
+                count += 1
             read += size
             if on_record:
                 on_record(read, total)
     except OSError as error:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}; name a file of records") from None
-    return columns.make_dataset(seats)
+    return _make_dataset(rows, matches, seats)
 
 
 def _read_lines(paths: Iterable[Path], places: list[str]) -> Iterator[bytes]:
@@ -172,34 +176,18 @@ def _read_rows(line: bytes, seats: int, bots: Sequence[str]) -> list[_Row] | Non
     return rows
 
 
-class _Columns:
-    def __init__(self) -> None:
-        self._rows: list[_Row] = []
-        self._matches: list[int] = []
-        self._records = 0
-
-    def add_record(self, rows: list[_Row] | None) -> None:
-        """Add the rows of a record."""
-        if rows is not None:
-            self._rows += rows
-            self._matches += [self._records] * len(rows)
-            self._records += 1
-
-    def make_dataset(self, seats: int) -> UgoDataset:
-        """Return the arrays."""
-        from seatwise.rl.observation import observation_size
-
-        masks = np.zeros((len(self._rows), ACTION_COUNT), np.bool_)
-        observations = np.zeros((len(self._rows), observation_size(seats)), np.int8)
-        for number, row in enumerate(self._rows):
-            masks[number, list(row.legal)] = True
-            observations[number] = row.observation
-        return UgoDataset(
-            observations,
-            masks,
-            np.array([row.action for row in self._rows], np.int64),
-            np.array([row.seat for row in self._rows], np.int8),
-            np.array([row.points for row in self._rows], np.int32),
-            np.array([row.lead for row in self._rows], np.float32),
-            np.array(self._matches, np.int32),
-        )
+def _make_dataset(rows: Sequence[_Row], matches: Sequence[int], seats: int) -> UgoDataset:
+    masks = np.zeros((len(rows), ACTION_COUNT), np.bool_)
+    observations = np.zeros((len(rows), observation_size(seats)), np.int8)
+    for number, row in enumerate(rows):
+        masks[number, list(row.legal)] = True
+        observations[number] = row.observation
+    return UgoDataset(
+        observations,
+        masks,
+        np.array([row.action for row in rows], np.int64),
+        np.array([row.seat for row in rows], np.int8),
+        np.array([row.points for row in rows], np.int32),
+        np.array([row.lead for row in rows], np.float32),
+        np.array(matches, np.int32),
+    )

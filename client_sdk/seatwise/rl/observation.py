@@ -124,15 +124,7 @@ def _cut_totals(points: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
 
 
 def array_of_bits(bits: int, size: int) -> NDArray[np.int8]:
-    """Return the lowest bits of a number as an array of 0 and 1, the lowest first.
-
-    Args:
-        bits: The number.
-        size: How many of its bits; the higher ones must be 0.
-
-    Returns:
-        A new array of shape (size,).
-    """
+    """Return so many bits of a number as a new array of 0 and 1 of shape (size,), the lowest first. Higher bits must be 0."""
     packed = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), _BYTES)
     return np.unpackbits(packed, None, size, "little").view(_SMALL_NUMBERS)
 

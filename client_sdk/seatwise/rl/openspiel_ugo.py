@@ -58,11 +58,7 @@ class SpielUgoGame(pyspiel.Game):  # type: ignore[misc]
     """One round of UGO!."""
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
-        """Prepare a game.
-
-        Args:
-            params: `players`, 2 to 4.
-        """
+        """Prepare a game. `params` has `players`, 2 to 4."""
         given = dict(params or {})
         self.players = int(given.get("players", 2))
         facts = pyspiel.GameInfo(
@@ -154,12 +150,7 @@ class SpielUgoState(pyspiel.State):  # type: ignore[misc]
         return self.dealt[HAND_SIZE * player : HAND_SIZE * (player + 1)]
 
     def resample_from_infostate(self, player: int, probability_sampler: Callable[[], float]) -> SpielUgoState:
-        """Return a state that this player cannot tell from this one.
-
-        Args:
-            player: The player.
-            probability_sampler: Returns random numbers from 0 to 1.
-        """
+        """Return a state that this player cannot tell from this one. `probability_sampler` returns random numbers from 0 to 1."""
         assert self.ugo is not None
         chance = Random(int(probability_sampler() * 2**53))
         dealt = resample_deal(self, self.ugo, player, chance)
@@ -205,13 +196,7 @@ class SpielUgoObserver:
     """Writes what a player knows as a tensor and as text."""
 
     def __init__(self, iig_obs_type: Any, players: int, params: dict[str, Any] | None) -> None:
-        """Make the tensor.
-
-        Args:
-            iig_obs_type: With perfect recall it is the player's cards and all moves; else the view of version 1.
-            players: 2 to 4.
-            params: Must be empty.
-        """
+        """Make the tensor: with perfect recall the player's cards and all moves, else the view of version 1. `params` must be empty."""
         if params:
             raise ValueError(f"this observer has no parameters, and was given {sorted(params)}")
         self._has_recall = bool(iig_obs_type.perfect_recall)

@@ -128,11 +128,7 @@ class UbongoEnv(gymnasium.Env):  # type: ignore[misc]
 
 
 def list_choices(view: UbongoView) -> list[Placement]:
-    """Return every placement that fits, of the cards not laid yet in the order of the hand; at most 64.
-
-    Args:
-        view: The view of the seat that builds.
-    """
+    """Return every placement that fits, in the view of a builder: of the cards not laid yet, in the order of the hand; at most 64."""
     symbols, laid = dict(view.hand), {placement.card for placement in view.layout}
     free = [side.card for side in view.hand if side.card not in laid]
     return [place for card in free for place in fitting_places(view.layout, card, symbols)][:MOST_CHOICES]

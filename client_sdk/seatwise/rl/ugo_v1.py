@@ -48,12 +48,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # noqa: N801 - PettingZoo's name f
         self._seats = {agent: Seat(seat) for seat, agent in enumerate(self.possible_agents)}
         self._options = UGO_RULES.complete_options({"rounds": rounds})
         self._chance: np.random.Generator | None = None
-        low, high = (
-            np.full(observation_size(seats), limit, np.int8) for limit in (-POINTS_LIMIT, POINTS_LIMIT)
-        )
         space = spaces.Dict(
             {
-                "observation": spaces.Box(low, high, dtype=np.int8),
+                "observation": spaces.Box(-POINTS_LIMIT, POINTS_LIMIT, (observation_size(seats),), np.int8),
                 "action_mask": spaces.Box(0, 1, (ACTION_COUNT,), np.int8),
             }
         )
@@ -75,10 +72,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # noqa: N801 - PettingZoo's name f
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self.terminations, self.truncations = (
-            dict.fromkeys(self.agents, False),
-            dict.fromkeys(self.agents, False),
-        )
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._state: UgoState = UGO_RULES.deal(len(self.agents), self._chance.bytes(32), self._options)
         self._select_asked()
@@ -86,7 +81,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # noqa: N801 - PettingZoo's name f
     def _select_asked(self) -> None:
         assert self._state.asked is not None
         self.agent_selection = self.possible_agents[self._state.asked]
-        self._view: UgoView | None = None
 
     def view_of(self, agent: str) -> UgoView:
         """Return the view of an agent, as a bot of this product gets it."""
