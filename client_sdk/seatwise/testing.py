@@ -116,14 +116,8 @@ def check_game(
             raise GameFault(f"{kit.name}: there is another game {kit.name}")
     except GameFault as fault:
         name = str(getattr(game, "name", "") or "the game")
-        return GameReport(
-            name,
-            (str(fault).removeprefix(f"{name}: "),),
-            "not checked: the game cannot be hosted",
-            0,
-            0,
-            0.0,
-        )
+        faults = (str(fault).removeprefix(f"{name}: "),)
+        return GameReport(name, faults, "not checked: the game cannot be hosted", 0, 0, 0.0)
     if not isinstance(kit.game, HostedRules):
         raise UsageError(f"{kit.name}: it is no game from outside; the tests of Seatwise check its own games")
     return _GameChecks(kit.game, seed, limit_s).check_matches(matches)
@@ -161,17 +155,12 @@ class _GameChecks:
         if not self._moves and not self._faults:
             self._add_fault("no seat is ever asked: find_turn returns None at the start of every match")
         if self._ends_ns is None:
-            self._check_times()
-        secrets = self._describe_secrets()
+            self._check_time(self._cpu_times, SLOWEST_STEP_MS, "of CPU time")
+            self._check_time(self._wall_times, LONGEST_STEP_MS, "by the clock, and wait for something")
+        secrets, digest = self._describe_secrets(), self._digest.hexdigest()
         mean_ms = sum(each.ns for each in self._cpu_times) / max(1, len(self._cpu_times)) / 1e6
         return GameReport(
-            self._rules.name,
-            tuple(self._faults),
-            secrets,
-            played,
-            self._moves,
-            mean_ms,
-            self._digest.hexdigest(),
+            self._rules.name, tuple(self._faults), secrets, played, self._moves, mean_ms, digest
         )
 
     @property
@@ -203,11 +192,8 @@ class _GameChecks:
 
     def _check_match(self, number: int) -> None:
         sizes = self._rules.table_sizes
-        seats, seed = (
-            sizes[number % len(sizes)],
-            sha256(f"check-game/{self._seed}/{number}".encode()).digest(),
-        )
-        options = self._draw_options(number)
+        seats, options = sizes[number % len(sizes)], self._draw_options(number)
+        seed = sha256(f"check-game/{self._seed}/{number}".encode()).digest()
         state, *once = self._rules.run_timed(lambda: self._rules.deal(seats, seed, options))
         again, *twice = self._rules.run_timed(lambda: self._rules.deal(seats, seed, options))
         self._note_times(once, twice)
@@ -224,9 +210,8 @@ class _GameChecks:
             self._check_drawings(after)
             moves.append(move)
             state = after
-        self._digest.update(
-            repr([move.text for move in moves] + [view.text for view in state.views]).encode()
-        )
+        texts = [move.text for move in moves] + [view.text for view in state.views]
+        self._digest.update(repr(texts).encode())
         self._check_replay(seats, seed, options, moves, state)
 
     def _choose_move(self, number: int, state: HostedState, seat: Seat) -> HostedMove:
@@ -243,14 +228,9 @@ class _GameChecks:
             self._add_fault(
                 f"the house bot {level} took {took_ms:.0f} ms for a move; free_ms is {self._game.free_ms}"
             )
-        elif not self._is_same_choice(level, state, seat, seed, move):
+        elif self._rules.choose_move(level, view, Chance(seed)) != move:
             self._add_fault(f"the house bot {level} chooses another move when it is asked again; all chance must come from `chance`")  # fmt: skip
         return move
-
-    def _is_same_choice(
-        self, level: str, state: HostedState, seat: Seat, seed: bytes, move: HostedMove
-    ) -> bool:
-        return self._rules.choose_move(level, state.views[seat], Chance(seed)) == move
 
     def _check_drawings(self, state: HostedState) -> None:
         """A drawing follows from the view alone: it must be the same after the game has seen another state."""
@@ -352,10 +332,6 @@ class _GameChecks:
             self._add_fault(
                 "a match that is replayed from its moves ends otherwise, so its record would not verify"
             )
-
-    def _check_times(self) -> None:
-        self._check_time(self._cpu_times, SLOWEST_STEP_MS, "of CPU time")
-        self._check_time(self._wall_times, LONGEST_STEP_MS, "by the clock, and wait for something")
 
     def _check_time(self, times: list[_StepTime], most_ms: float, unit: str) -> None:
         """Name the method in which most of the time of the slowest steps passes."""

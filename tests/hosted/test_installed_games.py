@@ -11,7 +11,7 @@ import pytest
 from doubles.hosted_games import EXAMPLES
 from hosted.packages import install_package, run_seatwise
 
-from seatwise.child_process import others_environment
+from seatwise.child_process import FACTS_VARIABLE, others_environment
 from seatwise.kits.hosted import installed_games
 from seatwise_referee.hosted.hosted_game import GameFault
 
@@ -82,12 +82,12 @@ def test_a_package_that_hangs_at_its_import_is_refused_in_bounded_time(
     install_package(tmp_path, "sleeper", "import time\nwhile True: time.sleep(60)", "sleeper = sleeper:Game")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(installed_games, "DESCRIBE_LIMIT_S", 1.0)
-    monkeypatch.setenv(installed_games.FACTS_VARIABLE, "")
+    monkeypatch.setenv(FACTS_VARIABLE, "")
     found = installed_games.find_installed_games(())
     [why] = [each.why for each in found.refused if each.entry == "sleeper = sleeper:Game"]
     assert why == "its package was not imported within 1 s"
     assert "sleeper" not in sys.modules
-    monkeypatch.setenv(installed_games.FACTS_VARIABLE, "")
+    monkeypatch.setenv(FACTS_VARIABLE, "")
     monkeypatch.setattr(installed_games, "TemporaryDirectory", no_folder)
     found = installed_games.find_installed_games(())
     assert "its games cannot be described: there is no folder" in {each.why for each in found.refused}
@@ -98,14 +98,14 @@ def test_facts_are_learned_without_the_code_and_told_to_other_processes(
 ) -> None:
     install_package(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv(installed_games.FACTS_VARIABLE, "")
+    monkeypatch.setenv(FACTS_VARIABLE, "")
     for _ in range(2):
         found = installed_games.find_installed_games(("ugo",))
         kits = {kit.name: kit for kit in found.kits}
         assert kits["coin"].game.rules_version == "two-coins/1"
         assert "two_coins" not in sys.modules
         monkeypatch.setattr(installed_games, "_describe_packages", None)  # the second time it is told
-    assert "coin" in others_environment()[installed_games.FACTS_VARIABLE]  # processes that run its code, too
+    assert "coin" in others_environment()[FACTS_VARIABLE]  # processes that run its code, too
     monkeypatch.setattr(installed_games, "LOADED_GAMES", installed_games._LoadedGames())
     installed_games.forbid_game_code()
     with pytest.raises(GameFault, match="runs no code of games from outside"):

@@ -194,7 +194,7 @@ class GameKit:
     """The module whose `measure_gifts` judges what the moves of a recorded match gave to each seat; empty if none does."""
 
     frames_module: str = ""
-    """The module whose `FRAME_WRITER` writes the game's positions for replays, or `make_frame_writer` where `is_hosted` is set."""
+    """The module whose `FRAME_WRITER` writes the game's positions for replays, or `HostedFrameWriter` where `is_hosted` is set."""
 
     @property
     def name(self) -> str:
@@ -241,7 +241,7 @@ class GameKit:
     def load_frame_writer(self) -> FrameWriter:
         """Return what writes the game's positions for replays. A program that shows no match never loads it."""
         module = import_module(self.frames_module)
-        writer: FrameWriter = module.make_frame_writer(self.game) if self.is_hosted else module.FRAME_WRITER
+        writer: FrameWriter = module.HostedFrameWriter(self.game) if self.is_hosted else module.FRAME_WRITER
         return writer
 
     def load_seat_drawer(self) -> Callable[[Frame, int], SeatPicture]:

@@ -17,19 +17,11 @@ class SearchLimit:
     """Lets a search begin when one of the cores is free that searches may use."""
 
     def __init__(self, cores: float) -> None:
-        """Allow so many cores.
-
-        Args:
-            cores: Above 0. With less than one, searches pause between each other, so that this is their share of it.
-        """
+        """Allow so many cores, more than 0. With less than one, searches pause in between, so that this is their share of it."""
         self._set_cores(cores)
 
     def limit_share(self, share: float) -> None:
-        """Allow a share of the machine from now on. Call it before the first search.
-
-        Args:
-            share: From above 0 to 1, as the part of all cores.
-        """
+        """Allow a share of all cores from now on, from above 0 to 1. Call it before the first search."""
         self._set_cores(share * (os.cpu_count() or 1))
 
     def _set_cores(self, cores: float) -> None:
@@ -39,13 +31,9 @@ class SearchLimit:
 
     @contextmanager
     def take_slot(self, longest_s: float) -> Iterator[float | None]:
-        """Wait for a core, and hold it.
+        """Wait for a core, and hold it. Yields the seconds left for the search, 0 for no limit; `None` if none are left.
 
-        Args:
-            longest_s: The time for waiting and searching together, in seconds; 0 for no limit.
-
-        Yields:
-            The seconds left for the search, 0 for no limit; `None` if none are left.
+        `longest_s` is the time for waiting and searching together, in seconds; 0 for no limit.
         """
         end_s = monotonic() + longest_s
         if not self._slots.acquire(timeout=longest_s or None):

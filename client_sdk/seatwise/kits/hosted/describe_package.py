@@ -60,17 +60,14 @@ class PackageFacts:
 
 def facts_of(game: HostedGame[Any], samples: Mapping[str, str]) -> GameFacts:
     """Return the facts of a game that `HostedRules` has checked."""
-    values = {name: getattr(game, name) for name in _PLAIN_FACTS}
-    return GameFacts(
-        {
-            **values,
-            "rules_version": str(game.rules_version),
-            "seats": [game.table_sizes[0], game.table_sizes[-1]],
-            "options": {name: _option_to_json(option) for name, option in game.options.items()},
-            "samples": dict(samples),
-            "levels": list(game.house_bots),
-        }
-    )
+    values = {name: getattr(game, name) for name in _PLAIN_FACTS} | {
+        "rules_version": str(game.rules_version),
+        "seats": [game.table_sizes[0], game.table_sizes[-1]],
+        "options": {name: _option_to_json(option) for name, option in game.options.items()},
+        "samples": dict(samples),
+        "levels": list(game.house_bots),
+    }
+    return GameFacts(values)
 
 
 def _option_to_json(option: HostedOption) -> dict[str, Any]:

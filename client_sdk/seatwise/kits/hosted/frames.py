@@ -13,7 +13,6 @@ from seatwise.kits.frames import (
     RULE,
     SOFT,
     Frame,
-    FrameWriter,
     PictureShape,
     SeatPicture,
     TableFacts,
@@ -68,9 +67,8 @@ class HostedFrameWriter:
     def _draw(self, view: HostedView) -> list[dict[str, Any]]:
         if self._has_hooks:
             try:
-                drawing: list[dict[str, Any]] = json.loads(
-                    self._rules.draw_view(view, self._rules.table_sizes[-1])
-                )
+                text = self._rules.draw_view(view, self._rules.table_sizes[-1])
+                drawing: list[dict[str, Any]] = json.loads(text)
                 return drawing
             except GameFault as fault:
                 self._refuse_hooks(fault)
@@ -134,11 +132,6 @@ class HostedFrameWriter:
         return "\n".join(lines)
 
 
-def make_frame_writer(rules: HostedRules) -> FrameWriter:
-    """Return the writer of one game."""
-    return HostedFrameWriter(rules)
-
-
 WIDE, LEAST_WIDE, CARD_WIDE, CARD_HIGH = 480, 300, 32, 44
 CARD_COLOURS = {"red": "#b3261e", "blue": "#1f4fa8", "green": "#2f6b1f"}
 
@@ -168,11 +161,5 @@ def _draw_cards(cards: Sequence[Mapping[str, Any]], x: float, y: float, gap: flo
         if not is_down:
             colour = CARD_COLOURS.get(card.get("colour", ""), INK)
             middle = {"font_weight": "bold", "text_anchor": "middle"}
-            yield draw_words(
-                left + CARD_WIDE / 2,
-                y + 28,
-                card["text"][:4],
-                15 if len(card["text"]) < 3 else 12,
-                colour,
-                **middle,
-            )
+            words, size = card["text"][:4], 15 if len(card["text"]) < 3 else 12
+            yield draw_words(left + CARD_WIDE / 2, y + 28, words, size, colour, **middle)

@@ -73,11 +73,7 @@ class _Package(NamedTuple):
 
 
 def find_installed_games(taken: Collection[str]) -> InstalledGames:
-    """Return the games that are installed. A package that fails is refused, and affects no other.
-
-    Args:
-        taken: The names that no game from outside may have.
-    """
+    """Return the games that are installed. A package that fails, or takes a name in `taken`, is refused, and affects no other."""
     kits: dict[str, GameKit] = {}
     refused: list[RefusedGame] = []
     packages = _find_packages()
@@ -254,8 +250,7 @@ def forbid_game_code() -> None:
 def load_installed_games(run: Callable[[str, Callable[[], None]], object]) -> None:
     """Import the packages now that have games to play.
 
-    Args:
-        run: Called with the name of each entry point, and with what imports its package.
+    `run` is called with the name of each entry point, and with the function that imports its package.
     """
     packages = _find_packages()
     for package, facts in zip(packages, _learn_facts(packages), strict=True):
@@ -269,15 +264,3 @@ def make_kit(found: object, package: str = "") -> GameKit:
     kit = complete_kit(found)
     rules = HostedRules(kit.game, package)
     return make_hosted_kit(rules, rules.title, dict(kit.samples))
-
-
-__all__ = [
-    "FACTS_VARIABLE",
-    "HOSTED_GAMES",
-    "InstalledGames",
-    "RefusedGame",
-    "find_installed_games",
-    "forbid_game_code",
-    "load_installed_games",
-    "make_kit",
-]

@@ -101,13 +101,9 @@ class UninstalledGame(HostedGame[Any]):
     table_sizes = range(2, 17)
 
     def __init__(self, name: str) -> None:
-        """Stand for the game of this name."""
         self.name = name  # type: ignore[misc]  # a class variable of other games
 
 
 def make_remote_kit(name: str) -> GameKit:
-    """Return the kit for a bot that plays a game which is installed on the server only.
-
-    Raises `GameFault` if the name cannot be that of a game.
-    """
+    """Return the kit for a game that is installed on the server only. Raises `GameFault` if no game can have the name."""
     return make_hosted_kit(HostedRules(UninstalledGame(name)), name, {})

@@ -19,15 +19,7 @@ class RandomMove(Bot):
 
 
 def make_house_level(game: str, level: str) -> type[Bot]:
-    """Return the class of a bot that plays as the game's own house bots of this level do.
-
-    Args:
-        game: The name of the game, which is installed here.
-        level: One of its levels.
-
-    Returns:
-        A class derived from `Bot`.
-    """
+    """Return the class of a bot that plays as the game's own house bots of this level do. The game must be installed here."""
 
     class HouseLevel(Bot):
         """Plays one level of the house bots of a game from outside."""

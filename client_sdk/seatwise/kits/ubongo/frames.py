@@ -176,13 +176,8 @@ def _indent(text: str) -> list[str]:
 FRAME_WRITER: Final[FrameWriter] = UbongoFrameWriter()
 
 
-SYMBOL_COLOURS = dict(
-    zip(
-        "ABCDEFGH",
-        ("#c8452f", "#2f66b8", "#3f7d2e", "#a87f00", "#8148b8", "#0a7f7b", "#b03a76", INK),
-        strict=True,
-    )
-)
+_COLOURS = ("#c8452f", "#2f66b8", "#3f7d2e", "#a87f00", "#8148b8", "#0a7f7b", "#b03a76", INK)
+SYMBOL_COLOURS = dict(zip("ABCDEFGH", _COLOURS, strict=True))
 
 
 def draw_seat(frame: Frame, seat: int) -> SeatPicture:

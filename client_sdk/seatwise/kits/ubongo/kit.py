@@ -93,9 +93,8 @@ class BuildReader:
 
 def _parse_layout(answer: object) -> Layout:
     if isinstance(answer, str) or not isinstance(answer, Iterable):
-        raise BadAnswerError(
-            f"{shorten(answer)}: build(view) yields layouts, OfferEnd(on), Thought(ms) and at last Call()"
-        )
+        told = "build(view) yields layouts, OfferEnd(on), Thought(ms) and at last Call()"
+        raise BadAnswerError(f"{shorten(answer)}: {told}")
     return tuple(map(_parse_placement, answer))
 
 
@@ -116,10 +115,7 @@ KIT: Final = GameKit(
     title="Ubongo - Das Kartenspiel",
     methods={
         "build": RaceMethod(
-            "build",
-            new_reader=BuildReader,
-            last_move=OfferEnd(on=True),
-            usage="yield layouts, and at last Call()",
+            "build", BuildReader, OfferEnd(on=True), usage="yield layouts, and at last Call()"
         )
     },
     samples={

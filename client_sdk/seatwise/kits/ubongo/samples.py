@@ -141,12 +141,8 @@ def widen_layouts(hand: Sequence[Side], width: int = WIDTH) -> Iterator[Layout]:
 def _count_fits(card: Card, symbols: Mapping[Card, Symbols]) -> int:
     """Return in how many ways the card fits beside the others."""
     middle = Placement(card, 0, 0, 0)
-    return sum(
-        1
-        for other in symbols
-        if other != card
-        for _ in fitting_beside(middle, symbols[card], other, symbols[other])
-    )
+    others = (other for other in symbols if other != card)
+    return sum(1 for other in others for _ in fitting_beside(middle, symbols[card], other, symbols[other]))
 
 
 def _places_to_add(layout: Layout, symbols: Mapping[Card, Symbols]) -> Iterator[Placement]:

@@ -21,8 +21,8 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 from seatwise_referee.games.ugo.moves import PLAYS
 
-MODEL_MOVE_MS: Final = 180_000
-"""The free time of a move in the queue `slow`, for language models: most answer within a minute or two."""
+MODEL_FREE_MS: Final = {"card": 180_000, "arrange": 180_000}
+"""The free times in the queue `slow`, in milliseconds: most language models answer within a minute or two."""
 
 
 def read_card(answer: object, view: UgoView) -> UgoMove:
@@ -118,9 +118,7 @@ KIT: Final = GameKit(
         CasualQueue("casual", 4),
         CasualQueue("casual-2", 2),
         CasualQueue("casual-3", 3),
-        CasualQueue(
-            "slow", 2, {"rounds": 1}, {"card": MODEL_MOVE_MS, "arrange": MODEL_MOVE_MS}, patience_ms=15_000
-        ),
+        CasualQueue("slow", 2, {"rounds": 1}, MODEL_FREE_MS, patience_ms=15_000),
     ),
     codec_module="seatwise.kits.ugo.codec",
     viewer_script="ugo.js",
@@ -139,14 +137,7 @@ KIT: Final = GameKit(
     par_bot="greedy",
     playouts_module="seatwise.kits.ugo.match_luck",
     draws_module="seatwise.kits.ugo.match_luck",
-    demo=DemoKit(
-        {
-            "half-greedy": "half-greedy",
-            "greedy": "greedy",
-            "counting": "counting",
-            "counting-ahead": "counting-ahead",
-        }
-    ),
+    demo=DemoKit({name: name for name in ("half-greedy", "greedy", "counting", "counting-ahead")}),
     guest_table=GuestTable(
         ("house-counting", "house-greedy", "house-random"), {"card": 90_000, "arrange": 90_000}
     ),

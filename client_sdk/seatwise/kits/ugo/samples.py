@@ -144,10 +144,6 @@ class RoundModel:
         self._view = view
         self._compiled: Any = None
         self._seat = view.seat or 0
-        self._hand = view.hand
-        self._hand_sizes = view.hand_sizes
-        self._leader = view.leader
-        self._trick = view.trick
         self._lands = Lands(view, self._seat)
         self._missing = missing_colours(view)
         seen = {*view.hand, *view.trick, *(card for trick in view.tricks for card in trick.cards)}
@@ -183,11 +179,11 @@ class RoundModel:
 
     def sample_hands(self) -> list[list[Card]]:
         """Sample the hands by seat. Each hand is sorted from the card that it follows with first."""
-        hands = [list(self._hand)] * len(self._hand_sizes)
+        hands = [list(self._view.hand)] * len(self._view.hand_sizes)
         pool = self._unseen
         self._chance.shuffle(pool)
         for seat in self._others:
-            size, missing = self._hand_sizes[seat], self._missing[seat]
+            size, missing = self._view.hand_sizes[seat], self._missing[seat]
             if missing:
                 fitting = [card for card in pool if COLOUR[card] not in missing]
                 others = [card for card in pool if COLOUR[card] in missing]  # if at a dead end, which is rare
@@ -207,10 +203,10 @@ class RoundModel:
 
     def play_out(self, hands: Sequence[list[Card]], card: Card) -> int:
         """Return the points of the round for the own seat if it plays this card now and all seats have these hands."""
-        me, leader, lands = self._seat, int(self._leader), self._lands.copy()
+        me, leader, lands = self._seat, int(self._view.leader), self._lands.copy()
         hands = [hand.copy() for hand in hands]
         hands[me].remove(card)
-        trick = [*self._trick, card]
+        trick = [*self._view.trick, card]
         while True:
             complete_trick(trick, leader, hands)
             best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
@@ -341,10 +337,10 @@ class LeadModel(RoundModel):
 
     def play_out_all(self, hands: Sequence[list[Card]], card: Card) -> list[int]:
         """Return the points of the round by seat if the own seat plays this card now and all seats have these hands."""
-        leader, lands = int(self._leader), [each.copy() for each in self._all_lands]
+        leader, lands = int(self._view.leader), [each.copy() for each in self._all_lands]
         hands = [hand.copy() for hand in hands]
         hands[self._seat].remove(card)
-        trick = [*self._trick, card]
+        trick = [*self._view.trick, card]
         while True:
             complete_trick(trick, leader, hands)
             best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
