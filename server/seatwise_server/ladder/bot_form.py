@@ -1,13 +1,11 @@
-"""The form of each version on a ladder, and how often pairs have met lately.
-
-Both are pure functions of the log, as the ratings are.
-"""
+"""The form of each version on a ladder, and how often pairs have met lately: pure functions of the log, as the ratings are."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
@@ -137,10 +135,9 @@ def most_meetings(field: int, seats: int) -> int:
 
 
 class PairMeetings:
-    """How often pairs met in the rated matches of a ladder's log, which decides whether a further match is rated.
+    """How often pairs met in the rated matches of a ladder's log, by the log's own time: it decides whether a match is rated.
 
-    A few bots that are alone on a ladder could otherwise decide their ratings by themselves. Time is that of the log, so the same log
-    rates the same matches everywhere.
+    A few bots that are alone on a ladder could otherwise decide their ratings by themselves.
     """
 
     def __init__(self) -> None:
@@ -157,9 +154,9 @@ class PairMeetings:
         self._now_ms = max(self._now_ms, result.log_ms)
         bots = result.bots
         self._forget_old_meetings(bots)
-        if not result.compares_bots or any(
-            other in self.barred_opponents(bot, len(bots)) for bot in bots for other in bots
-        ):
+        if not result.compares_bots:
+            return False
+        if any(not self.barred_opponents(bot, len(bots)).isdisjoint(bots) for bot in bots):
             return False
         for bot in bots:
             self._count_match(bot, tuple(other for other in bots if other != bot))
@@ -176,15 +173,9 @@ class PairMeetings:
         since_ms = max(self._now_ms, now_ms) - PAIR_WINDOW_MS
         counts = Counter(self._counts.get(bot))
         counts.update(at_tables or {})
-        for at_ms, others in self._recent.get(bot, ()):
-            if at_ms > since_ms:
-                break
+        for _, others in takewhile(lambda it: it[0] <= since_ms, self._recent.get(bot, ())):
             counts.subtract(others)
-        gone = 0
-        for at_ms in self._seen_ms.values():
-            if at_ms > since_ms:
-                break
-            gone += 1
+        gone = sum(1 for _ in takewhile(lambda at_ms: at_ms <= since_ms, self._seen_ms.values()))
         most = most_meetings(len(self._seen_ms) - gone, seats)
         if most >= PAIR_WINDOW_MATCHES:
             return frozenset()

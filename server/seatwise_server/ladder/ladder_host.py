@@ -98,9 +98,8 @@ class LadderHost:
 
     async def _check_ladders(self) -> None:
         for name in await self._store.ladders.all_names():
-            if await self._store.leases.take_lease(
-                ladder_lease(name), self._process, int(LADDER_LEASE_S * 1000)
-            ):
+            lease, lease_ms = ladder_lease(name), int(LADDER_LEASE_S * 1000)
+            if await self._store.leases.take_lease(lease, self._process, lease_ms):
                 await self._update_ladder(name)
             else:
                 self._drop_ladder(name)
@@ -171,20 +170,19 @@ class LadderHost:
             self._publishing[hosted.ladder.name] = asyncio.create_task(self._publish_table(hosted))
 
     async def _publish_table(self, hosted: HostedLadder) -> None:
-        loop, state = asyncio.get_running_loop(), hosted.state
+        loop, state, name = asyncio.get_running_loop(), hosted.state, hosted.ladder.name
         revision, results, cpu_s = state.revision, state.seq, LEAST_REST_S
         rated = state.ratings.ranked_bots()
         off = {bot: each.reason for bot, each in state.off_reasons.items()}
         try:
-            strengths, cpu_s = await self._strength_client.fetch_strengths(hosted.ladder.name, results)
+            strengths, cpu_s = await self._strength_client.fetch_strengths(name, results)
             rows = build_table(rated, strengths, off)
-            await self._store.ladders.publish_table(hosted.ladder.name, results, encode_table(rows))
+            await self._store.ladders.publish_table(name, results, encode_table(rows))
             # The store decides whether a point is due, because another process may have hosted the ladder before.
-            now = asyncio.get_running_loop().time()
-            if now >= hosted.next_point_at:
-                await self._store.ladders.add_history_point(hosted.ladder.name, encode_point(results, rows))
-                hosted.next_point_at = now + HISTORY_CHECK_S
+            if loop.time() >= hosted.next_point_at:
+                await self._store.ladders.add_history_point(name, encode_point(results, rows))
+                hosted.next_point_at = loop.time() + HISTORY_CHECK_S
             hosted.published_revision = revision
         except (StoreUnavailable, StrengthsFailed) as failed:
-            log.warning("ladder_table_not_published", ladder=hosted.ladder.name, why=str(failed))
+            log.warning("ladder_table_not_published", ladder=name, why=str(failed))
         hosted.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * cpu_s)

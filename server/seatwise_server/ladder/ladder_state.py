@@ -113,7 +113,6 @@ class LadderState:
 
 
 def _describe_exclusion(form: BotForm) -> LadderExclusion:
-    """Return why a version is off the ladder, and who readmits it."""
     way_back = "only the operator readmits it now"
     if form.back_ms:
         at = datetime.fromtimestamp(form.back_ms / 1000, UTC)

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 
 from seatwise_server.competition.ratings.openskill_ratings import Rating
 from seatwise_server.ladder.ladder_worker import StrengthsByBot
@@ -79,14 +80,9 @@ class HistoryRow:
 
 def encode_point(results: int, rows: Sequence[LadderRow]) -> bytes:
     """Return a point for the store. Figures are rounded to what a chart can show."""
-    kept = [
-        [
-            row.bot,
-            row.matches,
-            *(round(each, 2) for each in (row.mu, row.sigma, row.strength, row.low, row.high)),
-        ]
-        for row in rows[:MOST_HISTORY_ROWS]
-    ]
+    figures = attrgetter("mu", "sigma", "strength", "low", "high")
+    best = rows[:MOST_HISTORY_ROWS]
+    kept = [[row.bot, row.matches, *(round(each, 2) for each in figures(row))] for row in best]
     return zlib.compress(json.dumps([results, kept], separators=(",", ":")).encode())
 
 

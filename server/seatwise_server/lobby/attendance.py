@@ -51,8 +51,9 @@ class AttendanceStream:
         self.off: dict[str, pb.TakenOff] = {}
         """The last message for each queue and ladder that the bot is off."""
         self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
+        self.is_ending = False
+        """Whether the stream is to end."""
         self._ending: Refusal | None = None
-        self._is_ending = False
         self._writer: asyncio.Task[object] | None = None
 
     def queue_response(self, response: pb.AttendResponse) -> None:
@@ -79,12 +80,7 @@ class AttendanceStream:
     @property
     def is_open(self) -> bool:
         """Whether responses are delivered: the stream has a writer, which only waits for the bot to read."""
-        return self._writer is not None and not self._is_ending
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether the stream is to end."""
-        return self._is_ending
+        return self._writer is not None and not self.is_ending
 
     @property
     def was_ended_by_us(self) -> bool:
@@ -113,8 +109,8 @@ class AttendanceStream:
 
     def end(self, why: Refusal | None) -> None:
         """End the stream after the queued responses were written, or after `REFUSAL_DELIVERY_S`."""
-        if not self._is_ending:
-            self._is_ending, self._ending = True, why
+        if not self.is_ending:
+            self.is_ending, self._ending = True, why
             if self._unread.full():
                 self._unread.get_nowait()
             self._unread.put_nowait(None)
@@ -131,7 +127,7 @@ class AttendanceStream:
             while response := await self._unread.get():
                 await write(response)
         except asyncio.CancelledError:
-            if not self._is_ending:
+            if not self.is_ending:
                 raise
         finally:
             self._writer = None
@@ -139,9 +135,6 @@ class AttendanceStream:
 
 
 def first_request_refusal() -> Refusal:
-    """Return why a stream ends whose first request did not come in time.
-
-    The bot may come again: its request may have been late because this process or the network stood still.
-    """
+    """Return why a stream ends whose first request did not come in time. The bot may come again: the delay may be ours."""
     late = f"send a first request that names queues and max_matches, within {FIRST_REQUEST_S:.0f} s"
     return Refusal("STREAM_TIMEOUT", late)

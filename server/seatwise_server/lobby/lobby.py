@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.background_tasks import gather_limited
+from seatwise_server.background_tasks import BackgroundTasks, gather_limited
 from seatwise_server.counts import COUNTS
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import AttendanceStream
@@ -19,8 +19,6 @@ from seatwise_server.lobby.seating import QUEUES
 from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.store import (
     OWNERS_PREFIX,
-    LadderExclusion,
-    OffQueues,
     OwnerLimits,
     OwnerRoom,
     QueueRoom,
@@ -59,7 +57,10 @@ class Lobby:
         has_broken_links: Callable[[], bool] = lambda: False,
         owner_limits: OwnerLimits | None = None,
     ) -> None:
-        """`owner_limits` are the quotas of owners that have none of their own."""
+        """`has_broken_links` says whether bots may have lost their streams by a fault of this process.
+
+        `owner_limits` are the quotas of owners that have none of their own.
+        """
         self.name = name
         self._store = store
         self._pairing = pairing
@@ -67,9 +68,8 @@ class Lobby:
         self._has_broken_links = has_broken_links
         self._lost: dict[str, float] = {}
         """When the bots that were lost last have left."""
-        """Whether this process has just stalled for so long that bots have dropped their connections."""
         self._present: dict[str, AttendanceStream] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = BackgroundTasks()
         self._changed: defaultdict[str, set[SeatOf]] = defaultdict(set)
         """The bots with a change, and for each the seats that were named by notices."""
         self._doubtful: set[str] = set()
@@ -77,10 +77,7 @@ class Lobby:
         self._news = asyncio.Event()
 
     async def known_queues(self, named: list[str], *, is_guest: bool = False) -> tuple[str, ...]:
-        """Return the queues and ladders, each once.
-
-        Raises `Refusal` if one does not exist, if there are too many, or if a guest names one.
-        """
+        """Return the queues and ladders, each once. Raises `Refusal` for an unknown or closed one, for too many, and for guests."""
         queues = tuple(dict.fromkeys(named))
         if is_guest and queues:
             raise Refusal("NOT_ALLOWED", "a guest plays only the match that was made for it; name no queue")
@@ -120,7 +117,7 @@ class Lobby:
         if older and older.arrival > attendance.arrival:
             raise _replaced(bot)
         if older:
-            _end_replaced(older)
+            older.end(_replaced(bot))
         self._present[bot] = attendance
         by_itself = True
         try:
@@ -139,7 +136,8 @@ class Lobby:
                 del self._present[bot]
                 by_itself = by_itself and not (attendance.was_ended_by_us or self._has_broken_links())
                 self._note_lost(bot)
-                await self._leave_shielded(attendance, by_itself)
+                # gRPC cancels the call when a bot disconnects.
+                await asyncio.shield(self._leaving.start_task(self._remove_attendance(attendance, by_itself)))
 
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
         """Set how many matches at once the bot takes from now on; 0 drains."""
@@ -184,20 +182,13 @@ class Lobby:
         if len(self._lost) >= max(FEWEST_LOST, len(self._present)):
             COUNTS.count_fault("BOTS_LOST")
 
-    async def _leave_shielded(self, attendance: AttendanceStream, by_itself: bool) -> None:
-        """Remove the attendance even if the call is cancelled meanwhile, as gRPC does when a bot disconnects."""
-        leaving = asyncio.create_task(self._remove_attendance(attendance, by_itself))
-        self._leaving.add(leaving)
-        leaving.add_done_callback(self._leaving.discard)
-        await asyncio.shield(leaving)
-
     async def _remove_attendance(self, attendance: AttendanceStream, by_itself: bool) -> None:
         bot, attend_id = attendance.bot, attendance.attend_id
         try:
             if await self._store.attendances.remove_attendance(bot, attend_id, by_itself=by_itself):
-                await self._leave_queues(attendance.bot, attendance.queues)
+                await self._leave_queues(bot, attendance.queues)
         except StoreUnavailable:
-            log.debug("attendance_left_to_expire", bot=attendance.bot)
+            log.debug("attendance_left_to_expire", bot=bot)
 
     def _stored_attendance(self, attendance: AttendanceStream) -> Presence:
         it = attendance
@@ -205,11 +196,10 @@ class Lobby:
 
     async def _renew_attendance(self, attendance: AttendanceStream) -> bool:
         """Extend the lease; ends the stream if the bot attends at another lobby now."""
-        kept = await self._store.attendances.renew_attendance(
-            attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
-        )
+        bot, stored = attendance.bot, self._stored_attendance(attendance)
+        kept = await self._store.attendances.renew_attendance(bot, stored, ATTENDANCE_LEASE_MS)
         if not kept:
-            _end_replaced(attendance)
+            attendance.end(_replaced(bot))
         return kept
 
     async def _wait_in_queues(self, attendance: AttendanceStream) -> None:
@@ -238,16 +228,18 @@ class Lobby:
         off: list[pb.TakenOff] = []
         if named := _ladders_in(attendance.queues):
             closed = await self._store.ladders.closed_among(named)
-            off += [_off_closed_ladder(name) for name in closed]
+            over = (pb.TakenOff.CAUSE_LADDER_CLOSED, "the ladder is closed; its final table stays")
+            off += [_taken_off(name, *over) for name in closed]
             ladders = await self._store.ladders.ladders_off(attendance.bot)
             off += [
-                _off_ladder(name, why)
+                _taken_off(name, pb.TakenOff.CAUSE_FORFEITS, why.reason, why.back_ms)
                 for name, why in ladders.items()
                 if name in named and name not in closed
             ]
         barred = [queue for queue, found in room.items() if found.is_off]
         if barred and (found_off := await self._store.no_shows.read_off_queues(attendance.bot)):
-            off += [_off_queue(queue, found_off) for queue in barred]
+            told = (pb.TakenOff.CAUSE_NO_SHOWS, found_off.reason, found_off.until_ms)
+            off += [_taken_off(queue, *told) for queue in barred]
         if attendance.owner:
             off += await self._off_for_owner(attendance, {each.queue for each in off})
         attendance.take_off(off)
@@ -323,11 +315,7 @@ class Lobby:
                 await self._tell_places(attendance)
 
     def _written_attendances(self) -> list[AttendanceStream]:
-        """Return the attendances that the store knows.
-
-        Until an attendance is written, an older one may hold the bot's lease, and the store would report the
-        newer one as replaced.
-        """
+        """Until an attendance is written, an older one may hold the bot's lease, and the store would call the newer one replaced."""
         return [attendance for attendance in self._present.values() if attendance.is_written]
 
     async def listen_for_notices(self) -> None:
@@ -355,10 +343,7 @@ class Lobby:
             await asyncio.gather(self._tell_open_seats(attendance, seats), self._wait_in_queues(attendance))
 
     async def look_after_changed(self) -> None:
-        """Update the bots that had a notice. Runs until cancelled.
-
-        All changes of a bot that arrive during one pass are handled together in the next pass.
-        """
+        """Update the bots that had a notice, in passes: all changes of a bot during one are handled in the next. Runs until cancelled."""
         while True:
             await self._news.wait()
             await asyncio.sleep(GATHER_S)
@@ -389,10 +374,6 @@ def _tell_seats(
         attendance.close_seat(match, seat)
 
 
-def _end_replaced(attendance: AttendanceStream) -> None:
-    attendance.end(_replaced(attendance.bot))
-
-
 def _replaced(bot: str) -> Refusal:
     return Refusal("REPLACED", "a newer stream of this bot attends", bot=bot)
 
@@ -408,36 +389,19 @@ def _ladders_in(queues: Iterable[str]) -> list[str]:
     return [queue for queue in queues if queue.startswith(LADDER_PREFIX)]
 
 
-def _off_closed_ladder(ladder: str) -> pb.TakenOff:
-    """Return the message for a ladder that is closed."""
-    reason = "the ladder is closed; its final table stays"
-    return pb.TakenOff(queue=ladder, reason=reason, cause=pb.TakenOff.CAUSE_LADDER_CLOSED)
-
-
-def _off_ladder(ladder: str, off: LadderExclusion) -> pb.TakenOff:
-    """Return the message for a ladder that the bot is off until it is reinstated."""
-    taken_off = pb.TakenOff(queue=ladder, reason=off.reason, cause=pb.TakenOff.CAUSE_FORFEITS)
-    if off.back_ms:
-        taken_off.back_time.FromMilliseconds(off.back_ms)
-    return taken_off
-
-
-def _off_queue(queue: str, off: OffQueues) -> pb.TakenOff:
-    """Return the message for a queue that the bot is off until a certain time."""
-    taken_off = pb.TakenOff(queue=queue, reason=off.reason, cause=pb.TakenOff.CAUSE_NO_SHOWS)
-    taken_off.back_time.FromMilliseconds(off.until_ms)
+def _taken_off(queue: str, cause: pb.TakenOff.Cause, reason: str, back_ms: int = 0) -> pb.TakenOff:
+    taken_off = pb.TakenOff(queue=queue, reason=reason, cause=cause)
+    if back_ms:
+        taken_off.back_time.FromMilliseconds(back_ms)
     return taken_off
 
 
 def _off_for_owner(queue: str, room: OwnerRoom) -> pb.TakenOff:
-    """Return the message for a queue in which the bot is not paired because of its owner's quotas of matches."""
+    back_ms = room.back_ms if room.is_spent else 0
     if not room.is_spent:
         reason = "the quota of matches at once of your owner is 0; ask the operator for more"
-    elif not room.back_ms:
+    elif not back_ms:
         reason = "the quota of matches in 24 hours of your owner is 0; ask the operator for more"
     else:
         reason = f"the bots of your owner have begun as many matches in 24 hours as its quota allows ({room.day_matches})"
-    taken_off = pb.TakenOff(queue=queue, reason=reason, cause=pb.TakenOff.CAUSE_OWNER_QUOTA)
-    if room.is_spent and room.back_ms:
-        taken_off.back_time.FromMilliseconds(room.back_ms)
-    return taken_off
+    return _taken_off(queue, pb.TakenOff.CAUSE_OWNER_QUOTA, reason, back_ms)

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 
 import structlog
@@ -96,8 +97,7 @@ class Pairing:
     async def _run_pass(self) -> bool:
         """Make one pass; returns whether there may be more to do in a queue.
 
-        Created matches and ladders come before each wave of the queues. Otherwise the queues would take all places
-        of a bot that waits in them too.
+        Created matches and ladders come first. Otherwise the queues would take all places of a bot that waits in them too.
         """
         await self._quotas.find_room()
         created, counts = await asyncio.gather(
@@ -112,11 +112,9 @@ class Pairing:
 
     async def _wait_for_change(self) -> None:
         await asyncio.sleep(REST_S)
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(PASS_S):
                 await self._wake.wait()
-        except TimeoutError:
-            return
 
     async def take_up_unfinished(self) -> None:
         """Adopt and seat the proposals of lobbies that died. Of several lobbies that find one, only one adopts it."""
@@ -175,13 +173,8 @@ class Pairing:
                 wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
                 missing = await gather_limited(self._seat_created(match) for match in wave)
                 busy.update(filter(None, missing))
-        return await self._awaited_bots(
-            [
-                bots
-                for _, bots in self._created.values()
-                if not busy.isdisjoint(bots) and not self._quotas.find_full(bots)
-            ]
-        )
+        tables = (bots for _, bots in self._created.values() if not busy.isdisjoint(bots))
+        return await self._awaited_bots([bots for bots in tables if not self._quotas.find_full(bots)])
 
     async def _awaited_bots(self, tables: Sequence[Sequence[str]]) -> frozenset[str]:
         """Return the bots of created matches that wait only until a match of one of their bots is over.
@@ -195,7 +188,6 @@ class Pairing:
         return frozenset(bot for bots in seatable for bot in bots)
 
     async def _read_new_created(self, waiting: list[str]) -> None:
-        """Read each new created match, and forget the matches that wait no longer."""
         unknown = [match for match in waiting if match not in self._created]
         found = await gather_limited(self._read_created(match) for match in unknown)
         known = self._created | dict(zip(unknown, found, strict=True))
@@ -220,8 +212,7 @@ class Pairing:
     async def _seat_created(self, match: str) -> str | None:
         """Return the bot that is missing; None if the match was seated, or if another lobby has taken it.
 
-        The missing bot is looked for first: releasing seats that were reserved in vain publishes a notice,
-        which triggers another pass.
+        It is looked for first: releasing seats that were reserved in vain publishes a notice, which triggers another pass.
         """
         created = self._created[match]
         if full := self._quotas.find_full(created.bots):
@@ -288,8 +279,7 @@ class LadderPairing:
             return 0.0
         await self._learn_owners([each.name for each in waiting])
         at_ms = await now_ms(self._store.client)
-        attending = self._attending_bots(hosted, waiting, at_ms)
-        tables = hosted.ladder.pairing_rules.pair_tables(attending, room)
+        tables = ladder.pairing_rules.pair_tables(self._attending_bots(hosted, waiting, at_ms), room)
         took_s = loop_time() - began
         await gather_limited(self._seat_table(hosted, table) for table in tables)
         return took_s
@@ -317,13 +307,10 @@ class LadderPairing:
         So a broken bot does not spoil a hundred matches before that is noticed.
         """
         seated = {bot for table in hosted.open_tables.values() for bot in table}
-        found = set()
-        for bot in seated.intersection(bots):
-            if hosted.state.forms.form_of(bot).is_on_trial:
-                seats = await self._store.seats.held_seats(bot)  # no notice tells of a voided match
-                if any(seat.match in hosted.open_tables for seat in seats):
-                    found.add(bot)
-        return found
+        on_trial = [bot for bot in seated.intersection(bots) if hosted.state.forms.form_of(bot).is_on_trial]
+        # Of a voided match no notice tells.
+        seats = {bot: await self._store.seats.held_seats(bot) for bot in on_trial}
+        return {bot for bot in on_trial if any(seat.match in hosted.open_tables for seat in seats[bot])}
 
     async def _learn_owners(self, bots: Sequence[str]) -> None:
         unknown = [bot for bot in bots if bot not in self._owners]
@@ -340,12 +327,9 @@ class LadderPairing:
             for bot in names.intersection(bots):
                 at_tables[bot].update(other for other in bots if other != bot)
         free = [self._waiting_bot(hosted, each, at_ms, at_tables.get(each.name)) for each in waiting]
-        busy = (
-            {bot for bots in hosted.open_tables.values() for bot in bots}
-            - names
-            - hosted.state.off_reasons.keys()
-        )
-        return free + [self._busy_bot(hosted, bot) for bot in sorted(busy)]
+        seated = {bot for bots in hosted.open_tables.values() for bot in bots}
+        busy = sorted(seated - names - hosted.state.off_reasons.keys())
+        return free + [self._busy_bot(hosted, bot) for bot in busy]
 
     def _waiting_bot(
         self, hosted: HostedLadder, entry: QueueEntry, at_ms: int, at_tables: Counter[str] | None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -113,7 +114,7 @@ class Capacity:
 
     async def find_tables(self, kind: GameKind) -> Tables:
         """Return the tables for games of this kind, used or free."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if now >= self._until:
             beats = await self._store.processes.read_heartbeats()
             self._referees = list_living(list(beats.values()), await now_ms(self._store.client))
@@ -142,7 +143,7 @@ class OwnerQuotas:
     def __init__(self, store: Store, limits: OwnerLimits) -> None:
         self._store = store
         self._limits = limits
-        self._owners: TTLCache[str, str] = TTLCache(MOST_KNOWN_OWNERS, OWNER_KNOWN_S, timer=_loop_time)
+        self._owners: TTLCache[str, str] = TTLCache(MOST_KNOWN_OWNERS, OWNER_KNOWN_S, timer=loop_time)
         """The owner of each bot that was seen here; empty for a bot that has not been registered by one."""
         self._full: dict[str, frozenset[str]] = {}
         """The bots of each owner that plays as many matches at once as it may."""
@@ -190,8 +191,8 @@ class OwnerQuotas:
         owners = sorted(self._full.keys() | self._spent.keys())
         if not owners:
             return
-        if _loop_time() >= self._sweep_at:
-            self._sweep_at = _loop_time() + LEFTOVER_SWEEP_S
+        if loop_time() >= self._sweep_at:
+            self._sweep_at = loop_time() + LEFTOVER_SWEEP_S
             for owner in owners:
                 await self._store.owner_matches.close_leftovers(owner)
         rooms = await self._store.owner_matches.measure_room(owners, self._limits)
@@ -207,7 +208,6 @@ class OwnerQuotas:
         log.debug("owner_at_limit", why=why.name)
 
     async def _owners_of(self, bots: Sequence[str]) -> dict[str, str]:
-        """Return the owner of each bot; empty for a bot that no owner has registered."""
         found = {bot: owner for bot in bots if (owner := self._owners.get(bot)) is not None}
         unknown = [bot for bot in bots if bot not in found]
         read = await self._store.bots.owners_of(unknown) if unknown else {}
@@ -218,10 +218,6 @@ class OwnerQuotas:
 
 def _union(bots: dict[str, frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*bots.values())
-
-
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()
 
 
 class Seating:
@@ -330,8 +326,9 @@ class Seating:
         return next((bot for bot in bots if bot not in present), None)
 
     async def abort_match(self, match: str, why: str = "") -> None:
-        """Mark the match for its next owner, and notifies the present one; without an owner it gets one. It leaves the queue
-        last: if this process dies before that, another one still gives the match to a referee, which aborts it.
+        """Mark the match for its next owner, and notify the present one; without an owner it gets one.
+
+        It leaves the queue last: if this process dies before that, another one gives it to a referee, which aborts it.
         """
         await self._store.matches.ask_abort(match, why)
         fence = await self._store.journal.read_fence(match)
@@ -370,13 +367,11 @@ class CreatedMatch(NamedTuple):
 class Proposals:
     """The proposals of one lobby."""
 
-    def __init__(
-        self, store: Store, seating: Seating, capacity: Capacity, quotas: OwnerQuotas | None = None
-    ) -> None:
+    def __init__(self, store: Store, seating: Seating, capacity: Capacity, quotas: OwnerQuotas) -> None:
         self._store = store
         self._seating = seating
         self._capacity = capacity
-        self._quotas = quotas or OwnerQuotas(store, OwnerLimits())
+        self._quotas = quotas
 
     async def seat_proposal(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         """Seat these bots, in this order; if one is missing, the present ones go back to their places in the
@@ -384,25 +379,20 @@ class Proposals:
 
         Return whether the queue is shorter now; if not, a repeat at once is useless.
         """
-        try:
-            with TRACING.open_span("seating", match=proposal.match, queue=kind.queue):
-                return await self._try_to_seat(kind, proposal, bots)
-        except ProposalExpired:
-            log.warning("proposal_left_to_others", match=proposal.match, queue=kind.queue)
-            return False
+        with _seating_in_time(proposal, kind.queue):
+            return await self._try_to_seat(kind, proposal, bots)
+        return False
 
     async def _try_to_seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         if await self._quotas.count_match(proposal.match, bots, _until_ms(proposal)):
-            await self._give_up(kind.queue, proposal, "")
+            await self._give_up(kind.queue, proposal)
             return False
         try:
             missing = await self._reserve_seats(kind, proposal, bots)
         except MatchRetired:  # a lobby dropped it and died before it put the bots back
-            return await self._give_up(kind.queue, proposal, "")
-        if missing:
+            return await self._give_up(kind.queue, proposal)
+        if missing or not await self._hand_over(proposal, kind.game):
             return await self._give_up(kind.queue, proposal, missing)
-        if not await self._hand_over(proposal, kind.game):
-            return await self._give_up(kind.queue, proposal, "")
         await asyncio.gather(
             self._store.queues.close_proposal(kind.queue, proposal.match),
             self._requeue_bots(kind.queue, [entry.name for entry in proposal.entries]),
@@ -412,12 +402,9 @@ class Proposals:
 
     async def seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
         """Seat a created match. If a bot is missing, returns it, and the match keeps its place in the queue."""
-        try:
-            with TRACING.open_span("seating", match=proposal.match, queue=CREATED):
-                return await self._seat_created(proposal, created)
-        except ProposalExpired:
-            log.warning("proposal_left_to_others", match=proposal.match, queue=CREATED)
-            return None
+        with _seating_in_time(proposal, CREATED):
+            return await self._seat_created(proposal, created)
+        return None
 
     async def _seat_created(self, proposal: Proposal, created: CreatedMatch) -> str | None:
         match, (game, bots) = proposal.match, created
@@ -435,7 +422,7 @@ class Proposals:
             log.info("match_paired", match=match, queue=CREATED, bots=list(bots))
         return None
 
-    async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
+    async def _give_up(self, queue: str, proposal: Proposal, missing: str | None = None) -> bool:
         """Put all bots except the missing one back, if they are present. Return whether the queue is shorter now."""
         if not await self._store.matches.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close_proposal(queue, proposal)
@@ -501,6 +488,16 @@ class Proposals:
         if setup is None:
             raise MatchRetired(match)
         return await self._seating.reserve_seats(match, setup.bots, until_ms, queued=since_ms)
+
+
+@contextmanager
+def _seating_in_time(proposal: Proposal, queue: str) -> Iterator[None]:
+    """Trace the steps, and leave the proposal to other lobbies if the time of this one ends meanwhile."""
+    try:
+        with TRACING.open_span("seating", match=proposal.match, queue=queue):
+            yield
+    except ProposalExpired:
+        log.warning("proposal_left_to_others", match=proposal.match, queue=queue)
 
 
 def _until_ms(proposal: Proposal) -> int:

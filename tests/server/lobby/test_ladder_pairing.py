@@ -17,8 +17,8 @@ from seatwise_server.ladder.ladder_pairing import AttendingBot, PairingRules
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.pairing import LadderPairing
-from seatwise_server.lobby.seating import Proposals, Seating
-from seatwise_server.store import Attendance, Store
+from seatwise_server.lobby.seating import OwnerQuotas, Proposals, Seating
+from seatwise_server.store import Attendance, OwnerLimits, Store
 
 LADDER = Ladder("ladders/main", "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
 
@@ -33,7 +33,8 @@ class Floor:
         self.hosted = self.host.hosted[ladder.name] = HostedLadder(ladder, LadderState(store, ladder.name))
         seating = Seating(store, "fsync")
         tables: Any = FreeTables(room)
-        self.pairing = LadderPairing(store, self.host, Proposals(store, seating, tables), tables)
+        proposals = Proposals(store, seating, tables, OwnerQuotas(store, OwnerLimits()))
+        self.pairing = LadderPairing(store, self.host, proposals, tables)
 
     async def come(self, *names: str, owner: str = "", limit: int = 1) -> list[str]:
         """These attend and wait."""
