@@ -139,35 +139,30 @@ def open_service(
 
 
 def read_pages(ask: Call, method: str, request: Any) -> Iterator[Any]:
-    """Yield the responses of all pages of a list. `request` asks for the first page, and then for each next one."""
-    while True:
-        page = ask(method, request)
-        yield page
-        request.page_token = next_page(request.page_token, page)
-        if not request.page_token:
-            return
+    """Return the responses of all pages of a list, from the page on for which `request` asks."""
+
+    def list_page(token: str) -> Any:
+        request.page_token = token
+        return ask(method, request)
+
+    return follow_pages(list_page, request.page_token)
 
 
-def follow_pages(list_page: Callable[[str], Any]) -> Iterator[Any]:
-    """Yield all pages of a list of a client. `list_page` returns the page with this token."""
-    token = ""
+def follow_pages(list_page: Callable[[str], Any], token: str = "") -> Iterator[Any]:
+    """Yield all pages of a list, from that with this token on. `list_page` returns the page with a token.
+
+    Raises `ServerFailedError` if the server names a page as the next one of itself: the list would have no end.
+    """
     while True:
         page = list_page(token)
         yield page
-        token = next_page(token, page)
-        if not token:
+        if not page.next_page_token:
             return
-
-
-def next_page(token: str, page: Any) -> str:
-    """Return the token of the page after this one, which was asked for with `token`; empty after the last one.
-
-    Raises `ServerFailedError` if it is the same page again: the list would have no end.
-    """
-    if page.next_page_token and page.next_page_token == token:
-        raise ServerFailedError("the server names the same page of a list as the next one; tell its operator")
-    following: str = page.next_page_token
-    return following
+        if page.next_page_token == token:
+            raise ServerFailedError(
+                "the server names the same page of a list as the next one; tell its operator"
+            )
+        token = page.next_page_token
 
 
 def read_entries(ask: Call, method: str, request: Any, field: str) -> Iterator[Any]:
@@ -204,17 +199,22 @@ def show_answer(message: Any, text: str, args: Namespace, **more: str) -> None:
     print(json.dumps({**to_dict(message), **more}) if args.json else text)
 
 
-def add_service_verb(
-    verbs: Any, stub_of: Callable[[grpc.Channel], Any], name: str, text: str, act: Callable[[Call, Namespace], None]
-) -> ArgumentParser:  # fmt: skip
-    """Add a verb that opens the service, calls `act`, and ends with exit code 0 unless that raises."""
+def add_verb(verbs: Any, name: str, text: str, **defaults: Any) -> ArgumentParser:
+    """Add a verb with the arguments of `add_arguments`; its parsed arguments have these values, too."""
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     add_arguments(parser)
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def add_service_verb(
+    stub_of: Callable[[grpc.Channel], Any], verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]
+) -> ArgumentParser:  # fmt: skip
+    """Add a verb that opens the service, calls `act`, and ends with exit code 0 unless that raises."""
 
     def run(args: Namespace) -> int:
         with open_service(args, stub_of) as ask:
             act(ask, args)
         return 0
 
-    parser.set_defaults(run=run)
-    return parser
+    return add_verb(verbs, name, text, run=run)

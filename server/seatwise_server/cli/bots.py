@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from typing import Any
-
-from google.protobuf.json_format import MessageToDict
 
 from seatwise.async_client import BOT_KINDS
 from seatwise.cli.arguments import Command, security_of
@@ -14,8 +11,8 @@ from seatwise.cli.tokens import token_at
 from seatwise.client import Client
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.v1 import bot_pb2
-from seatwise_server.cli import table
-from seatwise_server.cli.asking import add_arguments, add_bot, follow_pages, full_bot_name
+from seatwise_server.cli import asking, table
+from seatwise_server.cli.asking import follow_pages, full_bot_name
 from seatwise_server.cli.table import describe_kind
 from seatwise_server.resource_names import unify_owner
 
@@ -26,16 +23,16 @@ BOT_PAGE = 1000
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     text = "register a bot, and print its token (scope register)"
-    register = _add_verb(verbs, "register", text, _register_bot)
+    register = asking.add_verb(verbs, "register", text, act=_register_bot)
     register.add_argument("bot", metavar="NAME", help="lower-case letters, digits and dashes, as in my-bot")
     text = "version of the bot; each is a player of its own (default: %(default)s)"
     register.add_argument("--version", default="1", help=text)
     register.add_argument("--owner", default="", help="person or team responsible for it; it can be erased")
-    listing = _add_verb(verbs, "list", "list all bots", _list_bots)
+    listing = asking.add_verb(verbs, "list", "list all bots", act=_list_bots)
     listing.add_argument("--attending", action="store_true", help="only bots that attend now")
     listing.add_argument("--owner", default="", help="only bots of this owner")
-    attending = _add_verb(verbs, "attending", "list the bots that attend now", _list_bots)
-    attending.set_defaults(attending=True, owner="")
+    text = "list the bots that attend now"
+    asking.add_verb(verbs, "attending", text, act=_list_bots, attending=True, owner="")
     for name, text, act in (
         ("show", "show one bot", _show_bot),
         ("rotate", "give a bot a new token; the old one ends (scope register)", _rotate_token),
@@ -45,17 +42,11 @@ def configure(parser: ArgumentParser) -> None:
             _revoke_token,
         ),
     ):
-        add_bot(_add_verb(verbs, name, text, act))
-    kind = _add_verb(verbs, "kind", "say how a bot finds its moves; lists and ladders show it", _set_kind)
-    add_bot(kind)
+        asking.add_bot(asking.add_verb(verbs, name, text, act=act))
+    text = "say how a bot finds its moves; lists and ladders show it"
+    kind = asking.add_verb(verbs, "kind", text, act=_set_kind)
+    asking.add_bot(kind)
     kind.add_argument("kind", choices=(*BOT_KINDS, "none"), help="the kind; none to say nothing any more")
-
-
-def _add_verb(verbs: Any, name: str, text: str, act: Any) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    add_arguments(parser)
-    parser.set_defaults(act=act)
-    return parser
 
 
 def run(args: Namespace) -> int:
@@ -85,39 +76,27 @@ def _print_token(name: str, token: str, args: Namespace) -> None:
 
 def _revoke_token(client: Client, args: Namespace) -> None:
     bot = client.revoke_token(full_bot_name(args.bot))
-    if args.json:
-        _print_json(bot)
-    else:
-        print(f"{bot.name} is revoked; `seatwise bots rotate {bot.name}` gives it a new token")
+    text = f"{bot.name} is revoked; `seatwise bots rotate {bot.name}` gives it a new token"
+    asking.show_answer(bot, text, args)
 
 
 def _set_kind(client: Client, args: Namespace) -> None:
     bot = client.set_bot_kind(full_bot_name(args.bot), "" if args.kind == "none" else args.kind)
-    if args.json:
-        _print_json(bot)
-    else:
-        print(f"{bot.name}: {describe_kind(bot.kind) or 'nothing is said of its kind'}")
+    kind = describe_kind(bot.kind) or "nothing is said of its kind"
+    asking.show_answer(bot, f"{bot.name}: {kind}", args)
 
 
 def _show_bot(client: Client, args: Namespace) -> None:
     bot = client.get_bot(full_bot_name(args.bot))
-    if args.json:
-        _print_json(bot)
-        return
-    for column, text in zip(BOT_COLUMNS, _bot_row(bot), strict=True):
-        print(f"{column:16} {text or '-'}")
+    lines = (f"{column:16} {text or '-'}" for column, text in zip(BOT_COLUMNS, _bot_row(bot), strict=True))
+    asking.show_answer(bot, "\n".join(lines), args)
 
 
 def _list_bots(client: Client, args: Namespace) -> None:
     pages = follow_pages(lambda token: client.list_bots(BOT_PAGE, token))
     found = [bot for page in pages for bot in page.bots if _is_wanted(bot, args)]
-    if args.json:
-        for bot in found:
-            _print_json(bot)
-    elif found:
-        table.show_table("Bots", BOT_COLUMNS, list(map(_bot_row, found)))
-    else:
-        print("No bot attends now." if args.attending else "There is no such bot.")
+    none = "No bot attends now." if args.attending else "There is no such bot."
+    asking.show_entries("Bots", BOT_COLUMNS, _bot_row, found, args, none)
 
 
 def _is_wanted(bot: bot_pb2.Bot, args: Namespace) -> bool:
@@ -145,10 +124,6 @@ def _describe_state(bot: bot_pb2.Bot) -> str:
         states.append(f"off all queues until {table.format_time(bot.off_queues.back_time)}")
     states += [f"off {each.ladder}" for each in bot.taken_off]
     return ", ".join(states)
-
-
-def _print_json(bot: bot_pb2.Bot) -> None:
-    print(json.dumps(MessageToDict(bot, preserving_proto_field_name=True)))
 
 
 COMMAND = Command("bots", "register, list and manage bots", configure, run, shows_answers=True)

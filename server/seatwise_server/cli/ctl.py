@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -49,7 +48,7 @@ def configure(parser: ArgumentParser) -> None:
     owners.configure_owners(add_parser("owner", owners.OWNERS_HELP))
     _add_audit_arguments(add_parser("audit", AUDIT_HELP))
     text = "erase an owner: the name, the addresses and the meaning of pseudonyms; bots, records and the audit log stay"
-    erase = _add_verb(verbs, "erase-owner", text, _erase_owner, AccessServiceStub)
+    erase = asking.add_service_verb(AccessServiceStub, verbs, "erase-owner", text, _erase_owner)
     erase.add_argument("owner", help="the owner as it was registered")
     text = "tell a referee to take no new matches and finish those it has"
     text_of_name = "name of the referee, as `seatwise ctl referees` shows it"
@@ -65,24 +64,16 @@ def configure(parser: ArgumentParser) -> None:
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
     forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
     text = "delete a bot for good: its token, its place in queues and its owner go; its name and its records stay"
-    delete = _add_verb(verbs, "delete-bot", text, _delete_bot, BotServiceStub)
+    delete = asking.add_service_verb(BotServiceStub, verbs, "delete-bot", text, _delete_bot)
     delete.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
 
 
-def _add_verb(
-    verbs: Any,
-    name: str,
-    text: str,
-    act: Callable[[Any, Namespace], None],
-    stub_of: Callable[[grpc.Channel], object] = AdminServiceStub,
-) -> ArgumentParser:
-    return asking.add_service_verb(verbs, stub_of, name, text, act)
+_add_verb = partial(asking.add_service_verb, AdminServiceStub)
 
 
 def run(args: Namespace) -> int:
     """Run the verb and return the exit code. Raises `SeatwiseError` if the server refuses the call."""
-    code: int = args.run(args)
-    return code
+    return int(args.run(args))
 
 
 def _list_referees(ask: Call, args: Namespace) -> None:
@@ -101,21 +92,20 @@ def _list_matches(ask: Call, args: Namespace) -> None:
     request = pb.ListLiveMatchesRequest(page_size=MOST_LISTED)
     found = list(asking.read_entries(ask, "ListLiveMatches", request, "matches"))
     columns = ("match", "referee", "epoch", "deaths")
-    asking.show_entries(
-        "Matches that are not over",
-        columns,
-        lambda it: [it.match, it.referee or "waits", str(it.epoch), str(it.deaths)],
-        found,
-        args,
-    )
+    asking.show_entries("Matches that are not over", columns, _match_row, found, args)
+
+
+def _match_row(each: pb.LiveMatch) -> list[str]:
+    return [each.match, each.referee or "waits", str(each.epoch), str(each.deaths)]
 
 
 def _list_leases(ask: Call, args: Namespace) -> None:
     found = ask("ListLeases", pb.ListLeasesRequest()).leases
-    columns = ("what", "holder", "left s")
-    asking.show_entries(
-        "Leases", columns, lambda it: [it.what, it.holder, f"{it.left_ms / 1000:.1f}"], found, args
-    )
+    asking.show_entries("Leases", ("what", "holder", "left s"), _lease_row, found, args)
+
+
+def _lease_row(each: pb.Lease) -> list[str]:
+    return [each.what, each.holder, f"{each.left_ms / 1000:.1f}"]
 
 
 def _drain_referee(ask: Call, args: Namespace) -> None:

@@ -77,13 +77,10 @@ def configure(parser: ArgumentParser) -> None:
 def _add_verb(
     verbs: Any, name: str, text: str, act: Act, *, named: bool = True, as_admin: bool = False
 ) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    asking.add_arguments(parser)
+    parser = asking.add_verb(verbs, name, text, act=act, as_admin=as_admin)
     if named:
-        parser.add_argument(
-            "ladder", type=arguments.name_parser("ladders"), help="name of the ladder: ladders/main, or main"
-        )
-    parser.set_defaults(act=act, as_admin=as_admin)
+        text = "name of the ladder: ladders/main, or main"
+        parser.add_argument("ladder", type=arguments.name_parser("ladders"), help=text)
     return parser
 
 
@@ -208,10 +205,9 @@ def _compare_final_table(
         wrong = next(one[0] for one, other in zip_longest(told, found, fillvalue=("",)) if one != other)
         print(f"The final table does not follow from its results; the first difference is {wrong}")
         return 1
-    text = (
+    print(
         "The ladder is closed, and this is its final table: every strength and every place is the same, too."
     )
-    print(text)
     return 0
 
 
@@ -230,9 +226,8 @@ def _show_history(ask: Call, args: Namespace) -> int:
     for each in asking.read_entries(ask, "ListLadderResults", request, "results"):
         if len(found) >= args.count:
             break
-        if not args.bot or any(
-            (bot == args.bot or bot.startswith(f"bots/{args.bot}/versions/")) for bot in each.bots
-        ):
+        is_met = any(bot == args.bot or bot.startswith(f"bots/{args.bot}/versions/") for bot in each.bots)
+        if is_met or not args.bot:
             found.append(each)
     none = "There are no results yet."
     asking.show_entries(f"{args.ladder}, newest first", HISTORY, _history_row, found, args, none)

@@ -41,16 +41,18 @@ parse_results = output_folder_parser(
 
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for name, configure_verb, text in (
-        ("run", _configure_run, "play the league; finished matches are not played again"),
-        ("report", _configure_report, "write report, table and bundle again from the finished matches"),
-        ("reinstate", _configure_reinstate,
+    for name, configure_verb, act, text in (
+        ("run", _configure_run, _run_league, "play the league; finished matches are not played again"),
+        ("report", _configure_report, _report_season, "write report, table and bundle again from the finished matches"),
+        ("reinstate", _configure_reinstate, _reinstate_entrant,
          "readmit an entrant that was given up; its results stay, and the next run starts it again"),
-        ("annul", _configure_annul,
+        ("annul", _configure_annul, _annul_walk_over,
          "annul a walk-over, for example after a fault of the network; the next run plays the match again"),
-        ("gifts", _configure_gifts, "find bots whose moves give more to one bot than to the rest of the table"),
+        ("gifts", _configure_gifts, _show_gifts, "find bots whose moves give more to one bot than to the rest of the table"),
     ):  # fmt: skip
-        configure_verb(verbs.add_parser(name, help=text, description=text))
+        parser = verbs.add_parser(name, help=text, description=text)
+        parser.set_defaults(act=act)
+        configure_verb(parser)
 
 
 def _configure_run(parser: ArgumentParser) -> None:
@@ -124,7 +126,7 @@ def _add_table(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the verb and return the exit code. Raises `SeatwiseError`."""
-    return _RUNS[args.verb](args)
+    return int(args.act(args))
 
 
 def _run_league(args: Namespace) -> int:
@@ -250,13 +252,5 @@ def _show_gifts(args: Namespace) -> int:
     table.show_table("Gifts by moves", heads, rows)
     return 0
 
-
-_RUNS = {
-    "run": _run_league,
-    "report": _report_season,
-    "reinstate": _reinstate_entrant,
-    "annul": _annul_walk_over,
-    "gifts": _show_gifts,
-}
 
 COMMAND = Command("league", "run a league from a file and publish its table", configure, run)

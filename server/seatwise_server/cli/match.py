@@ -19,37 +19,35 @@ from seatwise.errors import UsageError
 from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.cli import asking, table
-from seatwise_server.cli.asking import add_arguments, follow_pages, full_bot_name, parse_options
+from seatwise_server.cli.asking import follow_pages, full_bot_name, parse_options
 
 MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
 
 
 def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_create(_add_verb(verbs, "create", "create a match between named bots (scope operate)"))
-    _configure_list(_add_verb(verbs, "list", "list matches, newest first"))
+    text = "create a match between named bots (scope operate)"
+    _configure_create(asking.add_verb(verbs, "create", text, act=_create_match))
+    _configure_list(asking.add_verb(verbs, "list", "list matches, newest first", act=_list_matches))
     for name, text, act in (
         ("show", "show one match", _show_match),
         ("record", "print the record of a finished match", _print_record),
         ("watch", "watch a match as a spectator", _watch_match),
         ("abort", "end a match without a result (scope operate)", _abort_match),
     ):
-        verb = _add_verb(verbs, name, text)
+        verb = asking.add_verb(verbs, name, text, act=act)
         help_text = "name of the match: matches/7f3k..., or 7f3k..."
         verb.add_argument("match", type=arguments.name_parser("matches"), help=help_text)
-        verb.set_defaults(act=act)
     for name, text, act in (
         ("set", "show a set of duplicate deals", _show_set),
         ("close-set", "end a set whose matches will not all be played (scope operate)", _close_set),
     ):
-        verb = _add_verb(verbs, name, text)
+        verb = asking.add_verb(verbs, name, text, act=act)
         help_text = "name of the set: sets/final-1, or final-1"
         verb.add_argument("set", type=arguments.name_parser("sets"), help=help_text)
-        verb.set_defaults(act=act)
 
 
 def _configure_create(create: ArgumentParser) -> None:
-    create.set_defaults(act=_create_match)
     create.add_argument("game", help=f"name of the game: games/{DEFAULT_GAME}, or {DEFAULT_GAME}")
     create.add_argument(
         "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
@@ -60,7 +58,6 @@ def _configure_create(create: ArgumentParser) -> None:
 
 
 def _configure_list(listing: ArgumentParser) -> None:
-    listing.set_defaults(act=_list_matches)
     asking.add_count(listing, "matches")
     text = "only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
     listing.add_argument("--bot", help=text)
@@ -71,12 +68,6 @@ def _configure_list(listing: ArgumentParser) -> None:
     states = ["waiting", "seating", "running", "finished", "voided"]
     listing.add_argument("--state", choices=states, help="only matches in this state")
     asking.add_span(listing, "matches that were created")
-
-
-def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    add_arguments(parser)
-    return parser
 
 
 def run(args: Namespace) -> int:

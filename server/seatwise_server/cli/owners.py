@@ -7,8 +7,8 @@ import json
 import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,7 @@ def _read_id_token(name: str) -> str:
     return text
 
 
-def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]) -> ArgumentParser:
-    return asking.add_service_verb(verbs, OwnerServiceStub, name, text, act)
+_add_verb = partial(asking.add_service_verb, OwnerServiceStub)
 
 
 def _create_invite(ask: Call, args: Namespace) -> None:
@@ -133,11 +132,18 @@ def _row_of(each: Invite) -> list[str]:
     return [each.name, str(each.most_bots), str(each.most_matches), used, _state_of(each)]
 
 
-def _state_of(each: Invite) -> str:
+def _state_of(each: Invite | AccessToken) -> str:
     if each.HasField("revoke_time"):
-        return "revoked"
-    ends: datetime = each.expire_time.ToDatetime(UTC)
-    return f"{'expired' if ends <= datetime.now(UTC) else 'valid until'} {ends:%Y-%m-%d %H:%M}"
+        return f"revoked {_day_of(each, 'revoke_time')}"
+    if not each.HasField("expire_time"):
+        return "valid"
+    is_over = each.expire_time.ToDatetime(UTC) <= datetime.now(UTC)
+    return f"{'expired' if is_over else 'valid until'} {_day_of(each, 'expire_time')}"
+
+
+def _day_of(each: Invite | AccessToken, field: str) -> str:
+    at: datetime = getattr(each, field).ToDatetime(UTC)
+    return f"{at:%Y-%m-%d %H:%M}" if each.HasField(field) else ""
 
 
 def _revoke_invite(ask: Call, args: Namespace) -> None:
@@ -245,17 +251,15 @@ def _print_owner(owner: Owner, args: Namespace) -> None:
         return
     text = f"{owner.name} has {len(owner.bots)} of {owner.most_bots} bots; each plays at most {owner.most_matches} matches at once"
     print(text)
-    if owner.HasField("most_requests"):
-        print(f"It makes at most {owner.most_requests} changes in a minute.")
-    if owner.HasField("most_matches_at_once"):
-        print(f"All its bots play {owner.matches} of at most {owner.most_matches_at_once} matches at once.")
-    if owner.HasField("most_matches_a_day"):
-        text = (
-            f"They have begun {owner.day_matches} of at most {owner.most_matches_a_day} matches in 24 hours."
-        )
-        print(text)
-    if owner.HasField("most_watches"):
-        print(f"It and its bots watch at most {owner.most_watches} matches at once.")
+    told = {
+        "most_requests": f"It makes at most {owner.most_requests} changes in a minute.",
+        "most_matches_at_once": f"All its bots play {owner.matches} of at most {owner.most_matches_at_once} matches at once.",
+        "most_matches_a_day": f"They have begun {owner.day_matches} of at most {owner.most_matches_a_day} matches in 24 hours.",
+        "most_watches": f"It and its bots watch at most {owner.most_watches} matches at once.",
+    }
+    for quota, text in told.items():
+        if owner.HasField(quota):
+            print(text)
     for bot in owner.bots:
         print(f"  {bot}")
 
@@ -282,10 +286,7 @@ def configure_tokens(parser: ArgumentParser) -> None:
         )
 
 
-def _add_token_verb(
-    verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]
-) -> ArgumentParser:
-    return asking.add_service_verb(verbs, AccessServiceStub, name, text, act)
+_add_token_verb = partial(asking.add_service_verb, AccessServiceStub)
 
 
 def _add_lifetime(parser: ArgumentParser, default: str) -> None:
@@ -328,23 +329,7 @@ def _list_tokens(ask: Call, args: Namespace) -> None:
 def _token_row(each: AccessToken) -> list[str]:
     scopes = " ".join(AccessToken.Scope.Name(scope).removeprefix("SCOPE_").lower() for scope in each.scopes)
     used = _day_of(each, "last_use_time") or "never"
-    return [each.name, each.holder, scopes, _day_of(each, "create_time"), _token_state(each), used]
-
-
-def _token_state(each: AccessToken) -> str:
-    if each.HasField("revoke_time"):
-        return f"revoked {_day_of(each, 'revoke_time')}"
-    if not each.HasField("expire_time"):
-        return "valid"
-    is_over = each.expire_time.ToDatetime(UTC) <= datetime.now(UTC)
-    return f"{'expired' if is_over else 'valid until'} {_day_of(each, 'expire_time')}"
-
-
-def _day_of(each: AccessToken, field: str) -> str:
-    if not each.HasField(field):
-        return ""
-    at: datetime = getattr(each, field).ToDatetime(UTC)
-    return f"{at:%Y-%m-%d %H:%M}"
+    return [each.name, each.holder, scopes, _day_of(each, "create_time"), _state_of(each), used]
 
 
 def _print_issued(issued: Any, args: Namespace) -> None:

@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
 from shlex import quote
@@ -46,18 +47,9 @@ PLAIN_TEXT = (
 )
 
 
-def configure(parser: ArgumentParser) -> None:
-    add_options(parser)
-
-
 def options_from(args: Namespace) -> ServeOptions:
     """Return all options, from the arguments, the environment and the file. Raises `UsageError`."""
     return options_of(read_settings(args))
-
-
-def config_of(args: Namespace) -> Config:
-    """Return the configuration for the arguments, the environment and the file. Raises `UsageError` and `TlsError`."""
-    return make_config(options_from(args))
 
 
 def make_config(options: ServeOptions) -> Config:
@@ -111,27 +103,35 @@ def _http_settings(options: ServeOptions) -> HttpSettings | None:
     )
 
 
-def _refuse_issuer(options: ServeOptions) -> str:
-    """Return why this server cannot ask that OIDC issuer; empty if it can, or if there is none."""
-    if not options.oidc_issuer and not options.oidc_audience:
-        return ""
-    if not (options.oidc_issuer and options.oidc_audience):
-        return "an issuer needs a client id: name both --oidc-issuer and --oidc-audience"
-    if options.registration != "invite":
-        return "--oidc-issuer lets people register bots: add --registration invite"
-    url = urlsplit(options.oidc_issuer)
-    if url.scheme != "https" and not (url.scheme == "http" and is_local_address(url.netloc)):
-        return f"--oidc-issuer {options.oidc_issuer}: name its URL, which begins with https://"
-    return ""
-
-
-def _refuse_guests(options: ServeOptions) -> str:
-    """Return why this server cannot admit guests; empty if it can, or if none are to come."""
-    if options.guests and _roles_of(options) == frozenset(ROLES):
+def find_refusals(options: ServeOptions) -> Iterator[str]:
+    """Yield why the server cannot be run with these options."""
+    if options.referees:
+        if options.roles:
+            yield "--referees starts all roles: leave --role out, or start each process with its own command"
+        if options.ws_address:
+            yield "--ws-address names one referee: leave it out, or start each referee with its own command"
+        if options.address and not options.referee_port:
+            yield "with --referees, --address names the host of all referees: name their ports too, with --referee-port"
+    if _roles_of(options) != frozenset(ROLES):
+        if not options.redis_url:
+            yield "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
+    elif options.guests:
         for option in ("no_house_bots", "no_http", "no_ws"):
             if getattr(options, option):
-                return f"--guests play from a page, by WebSocket, against house bots: leave --{option.replace('_', '-')} out"
-    return ""
+                yield f"--guests play from a page, by WebSocket, against house bots: leave --{option.replace('_', '-')} out"
+    if options.uvloop and not has_uvloop():
+        yield "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
+    url = urlsplit(options.oidc_issuer)
+    if bool(options.oidc_issuer) != bool(options.oidc_audience):
+        yield "an issuer needs a client id: name both --oidc-issuer and --oidc-audience"
+    elif options.oidc_issuer and options.registration != "invite":
+        yield "--oidc-issuer lets people register bots: add --registration invite"
+    elif (
+        options.oidc_issuer
+        and url.scheme != "https"
+        and not (url.scheme == "http" and is_local_address(url.netloc))
+    ):
+        yield f"--oidc-issuer {options.oidc_issuer}: name its URL, which begins with https://"
 
 
 def _roles_of(options: ServeOptions) -> frozenset[str]:
@@ -155,38 +155,12 @@ def _tls_files(options: ServeOptions) -> TlsFiles | None:
     return None
 
 
-def _refuse_roles(options: ServeOptions) -> str:
-    if _roles_of(options) == frozenset(ROLES) or options.redis_url:
-        return ""
-    return "a process without all roles needs --redis URL: no other process can reach an embedded Redis"
-
-
-def _refuse_uvloop(options: ServeOptions) -> str:
-    if not options.uvloop or has_uvloop():
-        return ""
-    return "--uvloop needs the extra of that name: install '.[server,uvloop]' in the clone, or leave --uvloop out"
-
-
-def refuse_referees(options: ServeOptions) -> str:
-    """Return why these options do not fit several referees, if several are wanted; empty if they do."""
-    if not options.referees:
-        return ""
-    if options.roles:
-        return "--referees starts all roles: leave --role out, or start each process with its own command"
-    if options.ws_address:
-        return "--ws-address names one referee: leave it out, or start each referee with its own command"
-    if options.address and not options.referee_port:
-        return "with --referees, --address names the host of all referees: name their ports too, with --referee-port"
-    return ""
-
-
 def run(args: Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code."""
     from seatwise_server.serving import explain_failure
 
     options = options_from(args)
-    checks = (_refuse_guests, _refuse_roles, _refuse_issuer, _refuse_uvloop, refuse_referees)
-    if why := next(filter(None, (check(options) for check in checks)), ""):
+    if why := next(find_refusals(options), ""):
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2
     return explain_failure(lambda: _serve(options))
@@ -306,7 +280,7 @@ def show_settings(args: Namespace) -> int:
     return 0
 
 
-COMMAND = Command("serve", "run a server", configure, run)
+COMMAND = Command("serve", "run a server", add_options, run)
 CONFIG_COMMAND = Command(
     "config", "show the settings of a server, and where they are from", configure_show, show_settings
 )

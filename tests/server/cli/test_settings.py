@@ -36,13 +36,13 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def config_of(*options: str) -> Config:
     parser = ArgumentParser()
-    serve.configure(parser)
-    return serve.config_of(parser.parse_args(options))
+    serve.add_options(parser)
+    return serve.make_config(serve.options_from(parser.parse_args(options)))
 
 
 def sources_of(*options: str) -> dict[str, tuple[Any, str]]:
     parser = ArgumentParser()
-    serve.configure(parser)
+    serve.add_options(parser)
     return {
         name: (each.value, each.source) for name, each in read_settings(parser.parse_args(options)).items()
     }

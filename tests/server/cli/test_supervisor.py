@@ -35,7 +35,7 @@ OPTIONS = (
 
 def parsed(*options: str) -> ServeOptions:
     parser = ArgumentParser()
-    serve.configure(parser)
+    serve.add_options(parser)
     return serve.options_from(parser.parse_args(options))
 
 
@@ -84,7 +84,7 @@ def test_referees_of_the_same_machine_share_its_memory_and_take_free_ports() -> 
     ],
 )
 def test_options_that_name_one_process_are_refused(options: tuple[str, ...], advice: str) -> None:
-    why = serve.refuse_referees(parsed("--referees", "2", *options))
+    why = next(serve.find_refusals(parsed("--referees", "2", *options)), "")
     assert advice in why
     assert bool(why) is bool(advice)
 

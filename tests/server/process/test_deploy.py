@@ -177,8 +177,8 @@ def command_lines() -> dict[str, list[str]]:
 
 def config_of(line: list[str]) -> Config:
     parser = ArgumentParser(exit_on_error=False)
-    serve.configure(parser)
-    return serve.config_of(parser.parse_args(line))
+    serve.add_options(parser)
+    return serve.make_config(serve.options_from(parser.parse_args(line)))
 
 
 @pytest.mark.parametrize("name", command_lines())

@@ -471,10 +471,12 @@ def test_an_address_may_have_a_scheme() -> None:
     from argparse import ArgumentParser
 
     parser = ArgumentParser()
-    serve.configure(parser)
+    serve.add_options(parser)
     for given in ("host:1", "https://host:1", "http://[::1]:1"):
         assert parser.parse_args(["--address", given]).address == given
-    config = serve.config_of(parser.parse_args(["--address", "https://host:1", "--host", "10.1.2.3"]))
+    config = serve.make_config(
+        serve.options_from(parser.parse_args(["--address", "https://host:1", "--host", "10.1.2.3"]))
+    )
     assert config.hosts == ["10.1.2.3", "host"]
 
 

@@ -41,6 +41,6 @@ def test_without_the_extra_the_option_is_refused_with_what_to_install(
 ) -> None:
     monkeypatch.setattr(serve, "has_uvloop", lambda: False)
     parser = serve.ArgumentParser()
-    serve.configure(parser)
+    serve.add_options(parser)
     assert serve.run(parser.parse_args(["--uvloop"])) == 2
     assert "install '.[server,uvloop]'" in capsys.readouterr().err

@@ -276,6 +276,6 @@ async def test_all_processes_have_one_secret_of_pseudonyms(store: Store) -> None
 )
 def test_an_issuer_that_cannot_be_is_refused_when_the_server_starts(options: list[str], says: str) -> None:
     parser = ArgumentParser()
-    serve.configure(parser)
-    why = serve._refuse_issuer(serve.options_from(parser.parse_args(options)))
+    serve.add_options(parser)
+    why = next(serve.find_refusals(serve.options_from(parser.parse_args(options))), "")
     assert (says in why) if says else why == ""
