@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from seatwise.child_process import ORPHAN_END_S
+from seatwise.child_process import ORPHAN_END_S, resident_bytes
 from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
 from seatwise_server.config import Config, HttpSettings, address_from_here
 from seatwise_server.counts import COUNTS
@@ -192,12 +192,10 @@ class _Server:
     def _create_grpc(self) -> None:
         config = self._config
         self._forwarder = ReadForwarder() if config.has_read_process else None
-        most_connections = self._most_connections = connections_for_others() // (
-            1 if config.ws_port is None else 2
-        )
-        self._grpc = GrpcServer(
-            most_connections, self._forwarder, logs_calls=config.socket is None, proxies=config.proxies
-        )
+        doors = 1 if config.ws_port is None else 2
+        most = self._most_connections = connections_for_others() // doors
+        logs_calls = config.socket is None
+        self._grpc = GrpcServer(most, self._forwarder, logs_calls=logs_calls, proxies=config.proxies)
 
     def _create_http(self, common: Common, port: HttpPort | None) -> None:
         """Create the read process, which serves HTTP then, or the REST door of this process."""
@@ -243,7 +241,7 @@ class _Server:
         roles = self._config.roles
         referee = RefereeRole(common) if "referee" in roles else None
         lobby = LobbyRole(common, referee.referee if referee else None) if "lobby" in roles else None
-        wake = lobby.pairing.wake_pairing if lobby else _wake_no_lobby
+        wake = lobby.pairing.wake_pairing if lobby else lambda: None  # those elsewhere find it by themselves
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
         if lobby and common.config.guests:
             operations = (gateway or GatewayRole(common, wake)).operations
@@ -257,10 +255,8 @@ class _Server:
         if echo := _new_echo(referee, lobby):
             self._spawn_all({"echo": echo.run_echo()})
         if self._websockets:
-            self._spawn_all({
-                "accept websockets": self._websockets.accept_connections(),
-                "watch websockets": self._websockets.watch_connections(),
-            })  # fmt: skip
+            accepting, watching = self._websockets.accept_connections(), self._websockets.watch_connections()
+            self._spawn_all({"accept websockets": accepting, "watch websockets": watching})
         if gateway:
             await self._start_rest(common, gateway)
         self._start_watches(common)
@@ -337,7 +333,7 @@ class _Server:
         """Return the gauges for the metrics page. Called by another thread while the loop runs, so it only reads."""
         lag_s = common.lag.longest_s
         found = {"store_up": float(self._flusher.healthy), "loop_lag_seconds": lag_s}
-        found |= {"memory_bytes": self._memory.measure(), "memory_limit_bytes": self._memory.limit}
+        found |= {"memory_bytes": resident_bytes(), "memory_limit_bytes": self._memory.limit}
         if self._certificate:
             found["tls_expiry_timestamp_seconds"] = self._certificate.identity.expires.timestamp()
         for role in self._roles:
@@ -363,10 +359,8 @@ class _Server:
                 f"cannot listen on {config.host}:{config.port}: the port is taken, or the host is not this machine; "
                 "choose another with --port, or --port 0 for a free one"
             )
-        if config.health_port is not None and not self._grpc.bind_health(
-            f"{config.host}:{config.health_port}"
-        ):
-            where = f"{config.host}:{config.health_port}"
+        where = f"{config.host}:{config.health_port}"
+        if config.health_port is not None and not self._grpc.bind_health(where):
             raise PortBusy(f"cannot answer health checks on {where}: choose another --health-port")
         return f"{config.host}:{port}"
 
@@ -389,9 +383,8 @@ class _Server:
             return f"{host}:{self._websockets.bind(host, config.ws_port)}"
         except OSError as error:
             if config.is_ws_port_default and error.errno == EADDRINUSE:
-                log.warning(
-                    "ws_port_busy", port=config.ws_port, why="a free one is taken; choose one with --ws-port"
-                )
+                why = "a free one is taken; choose one with --ws-port"
+                log.warning("ws_port_busy", port=config.ws_port, why=why)
                 return f"{host}:{self._websockets.bind(host, 0)}"
             where = f"{host}:{config.ws_port}"
             why = f"cannot take WebSockets on {where}: {error.strerror}; choose another with --ws-port, or --no-ws for none"
@@ -537,15 +530,12 @@ def _with_guest_sockets(common: Common, http: HttpSettings | None) -> HttpSettin
 def _new_rest_door(
     settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None, store: Store
 ) -> RestDoor:
+    # A process that serves no HTTP does not wait for the libraries of these.
     from seatwise_server.pages.page_routes import add_pages
-    from seatwise_server.rest.http_server import (
-        RestDoor,  # a process that serves no HTTP does not wait for its libraries
-    )
+    from seatwise_server.rest.http_server import RestDoor
 
-    find_referee = LivingReferee(store).find_address
-    return RestDoor(
-        settings, port, certificate, find_referee, partial(add_pages, settings=settings, store=store)
-    )
+    add_own_pages = partial(add_pages, settings=settings, store=store)
+    return RestDoor(settings, port, certificate, LivingReferee(store).find_address, add_own_pages)
 
 
 def _load_certificate(config: Config) -> CertificateReloader | None:
@@ -563,10 +553,6 @@ def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) ->
     tables = referee_role.referee.tables if referee_role else ()
     attending = lobby_role.lobby if lobby_role else ()
     return GrpcEcho(measured.transport_lag, lambda: len(tables) > 0, lambda: len(attending) > 0)
-
-
-def _wake_no_lobby() -> None:
-    """Do nothing: without a lobby in this process, the lobbies elsewhere find the match by themselves."""
 
 
 def _id_tokens_of(config: Config, store: Store) -> IdTokens | None:

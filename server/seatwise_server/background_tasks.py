@@ -76,15 +76,12 @@ async def gather_limited(work: Iterable[Awaitable[T]]) -> list[T]:
     return results  # type: ignore[return-value]  # no exception is among them
 
 
-Result = TypeVar("Result")
-
-
 def has_uvloop() -> bool:
     """Return whether uvloop is installed."""
     return find_spec("uvloop") is not None
 
 
-def run_in_loop(work: Coroutine[Any, Any, Result], *, with_uvloop: bool) -> Result:
+def run_in_loop(work: Coroutine[Any, Any, T], *, with_uvloop: bool) -> T:
     """Run a coroutine to its end in a new event loop, and return its result. Exceptions of the coroutine come through.
 
     Ctrl-C cancels it, as in `asyncio.run`. Raises `ImportError` if uvloop is asked for and is not installed.

@@ -77,10 +77,6 @@ class Counts:
         self.refusals[reason] += 1
         self.http_refusals[reason] += 1
 
-    def count_append(self, took_s: float) -> None:
-        """Count an answer of the journal that came `took_s` seconds after its append."""
-        self.appends.add(took_s)
-
 
 COUNTS: Final = Counts()
 """The counters of this process."""

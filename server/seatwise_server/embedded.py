@@ -13,7 +13,6 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -230,8 +229,27 @@ class EmbeddedRedis:
             return
         if self._is_ours(pid):
             _log.warning("redis_of_dead_server_stopped", pid=pid, folder=str(self.folder))
-            end_process(pid, lambda: shut_down(self._socket), lambda: self._is_ours(pid))
+            self._end_process(pid)
         self._forget_socket()
+
+    def _end_process(self, pid: int) -> None:
+        """Ask the process to end, then send SIGTERM, then SIGKILL. Raises EmbeddedRedisError if it still runs.
+
+        All three, because a stopped process reacts neither to a request nor to SIGTERM.
+        """
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is None:
+                shut_down(self._socket)
+            else:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            deadline = time.monotonic() + PROCESS_END_S
+            while time.monotonic() < deadline:
+                if not self._is_ours(pid):
+                    return
+                time.sleep(0.02)
+        why = f"The Redis of an earlier server (process {pid}) does not end; kill it and start again."
+        raise EmbeddedRedisError(why)
 
     def _is_ours(self, pid: int) -> bool:
         """Return whether the process runs with this server's configuration file: the system reuses process ids."""
@@ -317,30 +335,6 @@ def shut_down(socket: Path | None) -> bool:
     return True
 
 
-# A server that outlived its parent
-
-
-def end_process(pid: int, ask: Callable[[], object], is_alive: Callable[[], bool]) -> None:
-    """Ask a process to end, then send SIGTERM, then SIGKILL.
-
-    All three, because a stopped process reacts neither to a request nor to SIGTERM. Raises EmbeddedRedisError if it still runs.
-    """
-    ways: tuple[Callable[[], object], ...] = (
-        ask,
-        lambda: _send_signal(pid, signal.SIGTERM),
-        lambda: _send_signal(pid, signal.SIGKILL),
-    )
-    for end in ways:
-        end()
-        deadline = time.monotonic() + PROCESS_END_S
-        while time.monotonic() < deadline:
-            if not is_alive():
-                return
-            time.sleep(0.02)
-    why = f"The Redis of an earlier server (process {pid}) does not end; kill it and start again."
-    raise EmbeddedRedisError(why)
-
-
 def command_line(pid: int) -> str:
     """Return the command line of a process; empty if there is none, or if it is a zombie."""
     try:
@@ -350,11 +344,6 @@ def command_line(pid: int) -> str:
             return ""
     ask = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
     return subprocess.run(ask, capture_output=True, text=True, check=False).stdout
-
-
-def _send_signal(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
 
 
 # The data folder: its lock, the path of the socket, and private files

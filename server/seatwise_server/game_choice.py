@@ -20,13 +20,11 @@ ALL_KINDS = tuple(GameKind)
 
 
 class GameChoice(StrEnum):
-    """The games that one referee plays."""
+    """The games that one referee plays: those of one kind, or all."""
 
     ALL = "all"
     OWN = "own"
-    """The games of the product."""
     HOSTED = "hosted"
-    """Games from outside, whose code is not trusted with time or memory."""
 
     @property
     def kinds(self) -> tuple[GameKind, ...]:

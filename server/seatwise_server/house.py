@@ -17,6 +17,7 @@ import structlog
 from seatwise.child_process import ChildProcess, run_repeatedly
 from seatwise.kits import KITS
 from seatwise.kits.game_kit import SEARCH_PACKAGE, is_search_installed
+from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotAbsent, BotExists, StoreUnavailable
@@ -136,12 +137,12 @@ async def run_house_bots(store: Store, link: HouseLink, process: str, names: Seq
                 house = tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
                 running = asyncio.create_task(_keep_all_running(store, link, house))
             elif holds is False and running:
-                await _cancel_task(running)
+                await cancel_until_ended([running])
                 running = None
             await asyncio.sleep(HOUSE_LEASE_S / 4)
     finally:
         if running:
-            await _cancel_task(running)
+            await cancel_until_ended([running])
             with suppress(StoreUnavailable):
                 await store.leases.release_lease(HOUSE_WORK, process)
 
@@ -155,11 +156,6 @@ async def _holds_lease(store: Store, process: str) -> bool | None:
         return await store.leases.take_lease(HOUSE_WORK, process, int(HOUSE_LEASE_S * 1000))
     except StoreUnavailable:
         return None
-
-
-async def _cancel_task(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
 
 
 async def _keep_all_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import ctypes
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -41,13 +40,9 @@ class MemoryLimitPassed(Exception):
 class MemoryWatch:
     """Compares the memory of this process with its limit."""
 
-    def __init__(
-        self, limit: int, measure: Callable[[], int] | None = None, release: Callable[[], None] | None = None
-    ) -> None:
-        """`limit` is in bytes, 0 for none; `measure` and `release` stand in for the functions of this module in tests."""
+    def __init__(self, limit: int) -> None:
+        """`limit` is in bytes, 0 for none."""
         self.limit = limit
-        self.measure = measure or resident_bytes
-        self._release = release or release_memory
         self._released_at = -RELEASE_REST_S
 
     async def watch_memory(self) -> None:
@@ -58,12 +53,12 @@ class MemoryWatch:
 
     async def check_memory(self, now: float) -> None:
         """Check once; `now` is the time of the loop, in seconds. Raises `MemoryLimitPassed`."""
-        taken = self.measure()
+        taken = resident_bytes()
         is_above = taken > self.limit
         if is_above or (taken > RELEASE_SHARE * self.limit and now - self._released_at >= RELEASE_REST_S):
             self._released_at = now
-            await asyncio.to_thread(self._release)
-        if is_above and self.measure() > self.limit:
+            await asyncio.to_thread(release_memory)
+        if is_above and resident_bytes() > self.limit:
             taken_mib, limit_mib = taken // 2**20, self.limit // 2**20
             log.warning("memory_limit_exceeded", taken_mib=taken_mib, limit_mib=limit_mib)
             why = f"the process has taken {taken_mib} MiB of memory, and its limit is {limit_mib} MiB (--max-memory)"

@@ -6,7 +6,7 @@ import asyncio
 import io
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from itertools import accumulate
@@ -103,29 +103,27 @@ class MetricsPage:
 
 
 def _counter_metrics(stalled_s: float) -> Iterator[Metric]:
-    yield CounterMetricFamily("seatwise_moves", "Moves in the journal.", COUNTS.moves)
-    yield CounterMetricFamily("seatwise_timeouts", "Seats whose time ran out.", COUNTS.timeouts)
-    yield CounterMetricFamily("seatwise_takeovers", "Matches taken over from others.", COUNTS.takeovers)
-    yield CounterMetricFamily("seatwise_no_shows", "Seats of queues that bots left empty.", COUNTS.no_shows)
-    yield CounterMetricFamily("seatwise_charged_seconds", "Time charged.", COUNTS.charged_ms / 1000)
-    yield CounterMetricFamily(
-        "seatwise_loop_stalled_seconds", "Time for which this process stood still.", stalled_s
+    plain = (
+        ("seatwise_moves", "Moves in the journal.", COUNTS.moves),
+        ("seatwise_timeouts", "Seats whose time ran out.", COUNTS.timeouts),
+        ("seatwise_takeovers", "Matches taken over from others.", COUNTS.takeovers),
+        ("seatwise_no_shows", "Seats of queues that bots left empty.", COUNTS.no_shows),
+        ("seatwise_charged_seconds", "Time charged.", COUNTS.charged_ms / 1000),
+        ("seatwise_loop_stalled_seconds", "Time for which this process stood still.", stalled_s),
     )
-    short = CounterMetricFamily(
-        "seatwise_connections_short_seconds", "Time in which a port had no connection left.", labels=["port"]
+    for name, text, total in plain:
+        yield CounterMetricFamily(name, text, total)
+    short: Mapping[str, float] = COUNTS.connections_short_s
+    labelled = (
+        ("seatwise_connections_short_seconds", "Time in which a port had no connection.", "port", short),
+        ("seatwise_matches_ended", "Matches, by how they ended.", "reason", COUNTS.ended),
+        ("seatwise_rejections", "Items of bots that were rejected.", "reason", COUNTS.rejections),
+        ("seatwise_refusals", "Calls refused, and streams ended.", "reason", COUNTS.refusals),
     )
-    for port, short_s in COUNTS.connections_short_s.items():
-        short.add_metric([port], short_s)
-    yield short
-    by_reason = (
-        ("seatwise_matches_ended", "Matches, by how they ended.", COUNTS.ended),
-        ("seatwise_rejections", "Items of bots that were rejected.", COUNTS.rejections),
-        ("seatwise_refusals", "Calls refused, and streams ended.", COUNTS.refusals),
-    )
-    for name, text, counts in by_reason:
-        family = CounterMetricFamily(name, text, labels=["reason"])
-        for reason, count in sorted(counts.items()):
-            family.add_metric([reason], count)
+    for name, text, label, counts in labelled:
+        family = CounterMetricFamily(name, text, labels=[label])
+        for value, count in sorted(counts.items()):
+            family.add_metric([value], count)
         yield family
 
 

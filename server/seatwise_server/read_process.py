@@ -11,7 +11,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
@@ -20,6 +20,7 @@ from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import Config
 from seatwise_server.counts import COUNTS
 from seatwise_server.embedded import socket_path
+from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.supervisor import Facts, ProcessPlan, SupervisedProcess
 
 MOST_MEMORY_BYTES: Final = 512 * 2**20
@@ -29,23 +30,12 @@ READS_NICENESS: Final = 10
 log = structlog.get_logger()
 
 
-class Forwarder(Protocol):
-    """The part of the server that sends reads to the process."""
-
-    async def wait_until_wanted(self) -> None:
-        """Return when the first read has arrived."""
-
-    def connect(self, socket: Path) -> None:
-        """Begin to send reads to the process behind this socket."""
-
-    async def disconnect(self) -> None:
-        """Stop sending reads to the process."""
-
-
 class ReadProcess:
     """Keeps the process running, and tells it whether this server is ready."""
 
-    def __init__(self, config: Config, forwarder: Forwarder, http_port: socket.socket | None = None) -> None:
+    def __init__(
+        self, config: Config, forwarder: ReadForwarder, http_port: socket.socket | None = None
+    ) -> None:
         """The process also serves HTTP if it is given a port, on which connections wait until it is there.
 
         `config` is that of this server, with the URL of its Redis.

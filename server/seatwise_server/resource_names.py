@@ -9,8 +9,6 @@ import unicodedata
 
 _BOT_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _VERSION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?")
-
-
 _INVISIBLE = "\u034f\u115f\u1160\u2800\u3164\uffa0 "
 """Letters that count as printable and show nothing."""
 
@@ -52,11 +50,8 @@ def unify_owner(text: str) -> str:
     A Mac decomposes accents. Without this, "Zoë" from there would be another owner than "Zoë" from elsewhere.
     """
     name = unicodedata.normalize("NFC", text).strip(_INVISIBLE)
-    return (
-        name
-        if any(unicodedata.category(letter)[0] in "LNPS" and letter not in _INVISIBLE for letter in name)
-        else ""
-    )
+    seen = (unicodedata.category(letter)[0] in "LNPS" and letter not in _INVISIBLE for letter in name)
+    return name if any(seen) else ""
 
 
 def former_owner_forms(text: str) -> set[str]:

@@ -14,8 +14,6 @@ from seatwise_referee.shuffle import commitment_to
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot, StoredAccessToken
 
-STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
-
 
 def match_resource(meta: MatchMeta) -> match_pb2.Match:
     """Return the resource of a match. It never has the seed."""
@@ -23,18 +21,19 @@ def match_resource(meta: MatchMeta) -> match_pb2.Match:
     message = match_pb2.Match(
         name=meta.match,
         game=f"games/{setup.game}",
-        state=match_pb2.Match.State.Name(STATES[meta.state]),
+        state=f"STATE_{meta.state}",
         bots=setup.bots,
         options=encode_options(setup.options),
         time_control=encode_time_control(setup.time_control),
         commitment=commitment_to(setup.seed),
         create_time=timestamp(meta.create_us),
+        start_time=optional_timestamp(int(meta.fields.get("start_ms", 0))),
         durability=setup.durability,
         rules_version=setup.rules_version,
         deal_set=_deal_set(setup),
         competition=setup.competition,
     )
-    _add_times_and_end(message, meta)
+    _add_end(message, meta)
     return message
 
 
@@ -48,7 +47,7 @@ def result_fields(result: LoggedResult) -> dict[str, Any]:
         "ranks": result.ranks,
         "endings": result.endings,
         "chain": bytes.fromhex(result.chain),
-        "log_time": optional_timestamp(result.log_ms or None),
+        "log_time": optional_timestamp(result.log_ms),
     }
 
 
@@ -57,9 +56,7 @@ def _deal_set(setup: Setup) -> match_pb2.DealSet | None:
     return match_pb2.DealSet(name=place.name, number=place.number, size=place.size) if place else None
 
 
-def _add_times_and_end(message: match_pb2.Match, meta: MatchMeta) -> None:
-    if "start_ms" in meta.fields:
-        message.start_time.CopyFrom(timestamp(int(meta.fields["start_ms"]) * 1000))
+def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
     if "result" not in meta.fields:
         return
     end = play_service_pb2.MatchEnded.FromString(meta.fields["result"])
@@ -86,27 +83,21 @@ def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
 
 
 def optional_timestamp(milliseconds: int | None) -> Timestamp | None:
-    """Return a point in time, if it is known."""
-    return None if milliseconds is None else timestamp(milliseconds * 1000)
+    """Return a point in time, if it is known: None for None, and for 0."""
+    return timestamp(milliseconds * 1000) if milliseconds else None
 
 
 def access_token_resource(stored: StoredAccessToken) -> access_token_pb2.AccessToken:
     """Return the resource of an access token, without anything of its secret."""
-    token = access_token_pb2.AccessToken(
+    return access_token_pb2.AccessToken(
         name=stored.name,
         holder=stored.holder,
         scopes=[f"SCOPE_{scope.upper()}" for scope in sorted(stored.scopes)],
         create_time=timestamp(stored.create_ms * 1000),
+        expire_time=optional_timestamp(stored.expire_ms),
+        revoke_time=optional_timestamp(stored.revoke_ms),
+        last_use_time=optional_timestamp(stored.last_use_ms),
     )
-    times = {
-        "expire_time": stored.expire_ms,
-        "revoke_time": stored.revoke_ms,
-        "last_use_time": stored.last_use_ms,
-    }
-    for field, at_ms in times.items():
-        if at_ms:
-            getattr(token, field).CopyFrom(timestamp(at_ms * 1000))
-    return token
 
 
 def timestamp(microseconds: int) -> Timestamp:

@@ -130,19 +130,12 @@ class SupervisedProcess:
                 log.warning("process_ended", process=self.name, code=code)
             await self._on_end(self.name)
 
-    async def restart_process(self) -> None:
-        """Stop the process in order and start it again. Call it while `keep_running` is not running."""
-        await self.stop_process()
-        await self.start_process()
-
     async def stop_process(self, limit_s: float = STOP_LIMIT_S) -> None:
         """Stop the process in order, or kills it after `limit_s` seconds. Nothing happens if there is none."""
-        process, self._is_stopping = (
-            self._process,
-            True,
-        )  # kept: a caller that is cancelled here stops it again
-        if process is None:
+        self._is_stopping = True
+        if self._process is None:
             return
+        process = self._process  # kept: a caller that is cancelled here stops it again
         await process.stop(limit_s)
         if self._reading:
             await self._reading
@@ -159,13 +152,8 @@ def _keep_ports(config: Config, facts: Facts) -> Config:
         int(facts[name].rpartition(":")[2] or 0) for name in ("address", "ws_address", "http_address")
     )
     http = config.http and replace(config.http, port=http_port, is_port_default=False)
-    return replace(
-        config,
-        port=port,
-        ws_port=None if config.ws_port is None else ws_port,
-        is_ws_port_default=False,
-        http=http,
-    )
+    found_ws = None if config.ws_port is None else ws_port
+    return replace(config, port=port, ws_port=found_ws, is_ws_port_default=False, http=http)
 
 
 class Supervisor:
@@ -206,7 +194,8 @@ class Supervisor:
         for process in self.processes:
             await cancel_until_ended([self._keeping.pop(process.plan.label)])
             try:
-                await process.restart_process()
+                await process.stop_process()
+                await process.start_process()
             except (OSError, StartFailed) as error:
                 log.warning("process_not_started", process=process.name, why=str(error))
             self._keep(process)

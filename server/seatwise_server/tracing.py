@@ -6,11 +6,11 @@ traces are off, a span costs one look at a variable.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import time
 from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Any
 
 import structlog
@@ -35,19 +35,17 @@ class Tracing:
         is_disabled = os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
         if wanted == "none" or is_disabled or not any(map(os.environ.get, ASKING)):
             return
-        if not _has_sdk():
-            structlog.get_logger().warning(
-                "traces_are_off", why="install the extra otel: '.[otel]' in a clone"
-            )
+        if not all(map(find_spec, ("opentelemetry", "opentelemetry.sdk"))):
+            why = "install the extra otel: '.[otel]' in a clone"
+            structlog.get_logger().warning("traces_are_off", why=why)
             return
         from opentelemetry import trace
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        if not isinstance(
-            trace.get_tracer_provider(), TracerProvider
-        ):  # else opentelemetry-instrument has made one
+        # Else opentelemetry-instrument has made one.
+        if not isinstance(trace.get_tracer_provider(), TracerProvider):
             named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "seatwise"}
             resource = Resource.create({**named, "service.instance.id": process or "server"})
             provider = TracerProvider(resource=resource)
@@ -84,10 +82,6 @@ class Tracing:
         if self.is_on and (context := self._trace.get_current_span().get_span_context()).is_valid:
             line.update(trace_id=f"{context.trace_id:032x}", span_id=f"{context.span_id:016x}")
         return line
-
-
-def _has_sdk() -> bool:
-    return all(map(importlib.util.find_spec, ("opentelemetry", "opentelemetry.sdk")))
 
 
 def _load_exporter(wanted: str) -> Any:

@@ -296,7 +296,7 @@ class Table:
         if not answer.is_kept:
             self.lose_ownership(answer)
             return
-        COUNTS.count_append(self._clock.now - self._asked_s)
+        COUNTS.appends.add(self._clock.now - self._asked_s)
         for entry, written in self._entries:
             COUNTS.count_entry(entry)
             self.updates.receipts.add_entry(written)

@@ -85,9 +85,11 @@ async def test_a_referee_that_grows_hands_its_matches_to_another_at_once():
 class Sized:
     """A process with these sizes, one after the other."""
 
-    def __init__(self, *sizes: int) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *sizes: int) -> None:
         self.sizes = list(sizes)
         self.releases = 0
+        monkeypatch.setattr(memory, "resident_bytes", self.measure)
+        monkeypatch.setattr(memory, "release_memory", self.release)
 
     def measure(self) -> int:
         return self.sizes.pop(0) if len(self.sizes) > 1 else self.sizes[0]
@@ -95,26 +97,22 @@ class Sized:
     def release(self) -> None:
         self.releases += 1
 
-    def watch(self) -> MemoryWatch:
-        return MemoryWatch(1000, self.measure, self.release)
 
-
-async def test_memory_that_is_only_not_given_back_stops_nobody():
-    sized = Sized(1200, 400)
-    await sized.watch().check_memory(0.0)
+async def test_memory_that_is_only_not_given_back_stops_nobody(monkeypatch):
+    sized = Sized(monkeypatch, 1200, 400)
+    await MemoryWatch(1000).check_memory(0.0)
     assert sized.releases == 1
 
 
-async def test_memory_that_is_in_use_stops_the_process():
-    sized = Sized(1200)
+async def test_memory_that_is_in_use_stops_the_process(monkeypatch):
+    sized = Sized(monkeypatch, 1200)
     with pytest.raises(MemoryLimitPassed, match="--max-memory"):
-        await sized.watch().check_memory(0.0)
+        await MemoryWatch(1000).check_memory(0.0)
     assert sized.releases == 1
 
 
-async def test_below_the_limit_memory_is_given_back_now_and_then():
-    sized = Sized(600)
-    watch = sized.watch()
+async def test_below_the_limit_memory_is_given_back_now_and_then(monkeypatch):
+    sized, watch = Sized(monkeypatch, 600), MemoryWatch(1000)
     for now in (0.0, 1.0, memory.RELEASE_REST_S - 1, memory.RELEASE_REST_S):
         await watch.check_memory(now)
     assert sized.releases == 2

@@ -30,7 +30,7 @@ def test_traces_that_nobody_asked_for_cost_nothing_and_change_no_line() -> None:
 
 def test_traces_without_their_extra_are_off_and_the_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    monkeypatch.setattr(tracing, "_has_sdk", lambda: False)
+    monkeypatch.setattr(tracing, "find_spec", lambda _: None)
     made = Tracing()
     with structlog.testing.capture_logs() as lines:
         made.start("")
