@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from seatwise.errors import UsageError
+
 PORT: Final = 7433
 HTTP_PORT: Final = 7480
 WS_PORT: Final = 7481
@@ -21,8 +23,6 @@ def data_folder() -> Path:
     """
     folder = find_data_folder()
     if folder is None:
-        from seatwise.errors import UsageError
-
         raise UsageError(
             f"this user has no home folder: set HOME or {DATA_VARIABLE}. `seatwise serve` takes --data FOLDER, "
             "and other commands take --token"

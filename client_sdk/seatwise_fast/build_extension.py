@@ -47,14 +47,14 @@ def make_builder(name: str = "seatwise_fast._ugo_rules") -> Any:
     """Return the builder of cffi for the C file, as a module of this name."""
     builder = FFI()
     builder.cdef(DECLARATIONS)
-    flags = ["-O3", "-ffp-contract=off", *os.environ.get("SEATWISE_FAST_CFLAGS", "").split()]
+    given = os.environ.get("SEATWISE_FAST_CFLAGS", "").split()
     builder.set_source(
         name,
         C_FILE.read_text(encoding="utf-8"),
         py_limited_api=True,
         define_macros=[("Py_LIMITED_API", "0x030b0000")],
-        extra_compile_args=flags,
-        extra_link_args=os.environ.get("SEATWISE_FAST_CFLAGS", "").split(),
+        extra_compile_args=["-O3", "-ffp-contract=off", *given],
+        extra_link_args=given,
         libraries=["m"],
     )
     return builder

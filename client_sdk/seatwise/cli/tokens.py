@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from errno import EACCES
 from pathlib import Path
 from time import monotonic, sleep
@@ -56,9 +55,10 @@ def own_bots() -> list[str]:
 
 
 def slug_of(name: str) -> str:
-    """Return the name of a bot for the name of a class: my-bot for MyBot."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40] or "bot"
+    """Return the name of a bot for the name of a class, of at most 40 letters: my-bot for MyBot."""
+    from seatwise.local.matches import slug_of_name
+
+    return slug_of_name(name)[:40]
 
 
 def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityOptions]) -> str:

@@ -21,14 +21,9 @@ _MATCH = re.compile(rb'"match":"(matches/[A-Za-z0-9-]{1,64})"')
 
 
 def find_record(path: str, match: str = "") -> bytes:
-    """Return the line of a record.
+    """Return the line of a record, by the name of its match or enough of its beginning; empty if there is only one.
 
-    Args:
-        path: A file of records, one a line; a season bundle; or "-" for standard input.
-        match: The name of the match, or enough of its beginning; empty if there is only one.
-
-    Raises:
-        UsageError: There is no such record, or there are several. The message names some of them.
+    The path is one as for `open_record_lines`. Raises `UsageError` if there is no such record, or there are several; it names some.
     """
     wanted = match.removeprefix("matches/")
     found: dict[str, bytes] = {}

@@ -50,19 +50,15 @@ class _Stopped(Exception):  # not an error: the run was asked to end
 
 
 class UnitRun:
-    """One run of units. Use it in an `async with` statement."""
+    """One run of units. Use it in an `async with` statement.
+
+    `file` has the answers of a run that was interrupted, which are not asked for again; new ones are added to it. `replay_share` is
+    the share of units, 0 to 1, that are done again by a process of this machine.
+    """
 
     def __init__(
         self, plan: UnitPlan, workers: UnitWorkers, *, file: UnitFile | None = None, replay_share: float = REPLAY_SHARE
     ) -> None:  # fmt: skip
-        """Create it.
-
-        Args:
-            plan: The part that all units share.
-            workers: The make of the workers.
-            file: The answers of a run that was interrupted, which are not asked for again. New ones are added to it.
-            replay_share: The share of units, 0 to 1, that are done again by a process of this machine.
-        """
         self.is_repeatable = True
         """Whether no unit has given two results in the same process."""
         self.is_stopping = False
@@ -105,15 +101,9 @@ class UnitRun:
             await worker.stop()
 
     async def run_unit(self, number: int, told: Any = None) -> UnitAnswer:
-        """Do one unit, at another worker if the first is lost.
+        """Do the unit of that number, from 0, at another worker if the first is lost. The worker is told a value for JSON.
 
-        Args:
-            number: Its number, from 0.
-            told: Further data for the worker, as a value for JSON.
-
-        Raises:
-            UnitEndsWorkers: It has ended three workers.
-            UsageError: A worker has answered wrongly, or cannot be started.
+        Raises `UnitEndsWorkers` if it has ended three workers, and `UsageError` if one has answered wrongly or cannot be started.
         """
         if self._file and (known := self._file.answers.get(number)):
             return known

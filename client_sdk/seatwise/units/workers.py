@@ -28,12 +28,9 @@ def count_cores() -> int:
 
 
 def make_workers(where: str = "", count: int | None = None, logs: Path | None = None) -> UnitWorkers:
-    """Return a make of workers. Raises `UsageError`.
+    """Return so many workers, or one on each core: processes of this machine, or with `where` actors as `RayWorkers` makes them.
 
-    Args:
-        where: Empty for processes of this machine; `ray`, or the address of a Ray cluster.
-        count: The number of workers, at least 1; `None` for one on each core.
-        logs: See `LocalWorkers`.
+    `logs` is that of `LocalWorkers`. Raises `UsageError`.
     """
     return RayWorkers(where, count) if where else LocalWorkers(count or count_cores(), logs)
 
@@ -127,14 +124,10 @@ class RayWorkers:
     """Actors of a Ray cluster, which keep bots loaded. The folders of the bots are sent to them."""
 
     def __init__(self, address: str, count: int | None = None) -> None:
-        """Connect to the cluster.
+        """Connect to the cluster, for so many actors, or one on each of its CPUs.
 
-        Args:
-            address: `ray` for the cluster of $RAY_ADDRESS, or one on this machine if there is none; else HOST:PORT or ray://HOST:PORT.
-            count: The number of actors; `None` for one on each CPU of the cluster.
-
-        Raises:
-            UsageError: Ray is not installed, or there is no such cluster.
+        The address is HOST:PORT, ray://HOST:PORT, or `ray` for the cluster of $RAY_ADDRESS, or one on this machine if there is none.
+        Raises `UsageError` if Ray is not installed, or there is no such cluster.
         """
         try:
             import ray

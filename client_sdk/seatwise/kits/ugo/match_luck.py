@@ -87,11 +87,7 @@ RoundPoints = tuple[int, ...]
 
 
 def measure_draw_luck(record: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return by seat the points that the draws of a recorded match brought beyond what was to be expected.
-
-    Args:
-        record: A record of UGO! that passes verification.
-    """
+    """Return by seat the points that draws brought beyond what was to be expected, in a record that passes verification."""
     luck = [0.0] * len(record["seats"])
     known: dict[UgoState, RoundPoints] = {}
     for state, entry, _, _ in replay_moves(record, setup_of(dict(record))):
