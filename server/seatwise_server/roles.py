@@ -16,11 +16,11 @@ from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.lease import HeartbeatSender
-from seatwise_server.play.match_claims import Takeover
 from seatwise_server.play.match_clock import EventLoopLag, TransportLag
-from seatwise_server.play.referee import Referee, RefereeIdentity
+from seatwise_server.play.referee import HeartbeatSender, Referee
+from seatwise_server.play.seat_offers import RefereeIdentity
 from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
+from seatwise_server.play.takeover import Takeover
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
@@ -117,7 +117,7 @@ class RefereeRole(Role):
         ws_port = 0 if address or ws_address else int(common.ws_listens_on.rpartition(":")[2] or 0)
         place = RefereeIdentity(common.name, address, config.most_tables, ws_address, ws_port, config.games)
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery, config.proxies)
-        self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
+        self._heartbeats = HeartbeatSender(referee, store)
         self._takeover = Takeover(referee, store)
         self._common = common
 
@@ -161,7 +161,7 @@ class RefereeRole(Role):
         await self.referee.hand_over_matches()
 
     def store_is_back(self, gap_s: float) -> None:
-        self.referee.ownership.on_store_back(gap_s)
+        self.referee.open_tables.on_store_back(gap_s)
 
     def gauges(self) -> dict[str, float]:
         referee = self.referee

@@ -512,7 +512,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "in the simulation: an outage is charged to the bots",
-        "server/seatwise_server/play/lease.py",
+        "server/seatwise_server/play/open_tables.py",
         "            table.resume_after_gap(max(0.0, gap_s))",
         "            pass",
         (SIMULATION,),

@@ -14,14 +14,14 @@ from seatwise_referee.ending import MatchState, VoidReason
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.counts import COUNTS
 from seatwise_server.game_choice import kind_of_game
-from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
-from seatwise_server.play.lease import STORE_RETRY_S, Lease
+from seatwise_server.play.delivery import MatchEnd, end_of
+from seatwise_server.play.lease import STORE_RETRY_S, Lease, LeasedJournal
 from seatwise_server.play.match_claims import MatchClaims, OwnedMatch, UnownedMatch
 from seatwise_server.play.match_clock import EventLoopLag, TransportLag
 from seatwise_server.play.play_stream import PlayStreams
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
-from seatwise_server.play.table import MatchJournal, Table
-from seatwise_server.store import Fence, Flusher, Store
+from seatwise_server.play.table import Table
+from seatwise_server.store import AppendResult, Fence
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
@@ -31,22 +31,8 @@ ANSWER_S = 0.01
 """About as long as the journal takes to answer, in seconds."""
 
 
-class LeasedJournal:
-    """The journal, which counts as away while the lease does not hold, so that no bot's time runs out then."""
-
-    def __init__(self, journal: MatchJournal, lease: Lease) -> None:
-        self._journal = journal
-        self._lease = lease
-        self.append_entries = journal.append_entries
-
-    @property
-    def healthy(self) -> bool:
-        """See `MatchJournal`."""
-        return self._journal.healthy and self._lease.holds()
-
-
 class OpenTables:
-    """The open tables of one referee, with the jobs of their matches."""
+    """The open tables of one referee, with the jobs of their matches, and its right to send messages for them."""
 
     def __init__(
         self,
@@ -65,23 +51,16 @@ class OpenTables:
         """Tasks that need not finish."""
         self._jobs: dict[str, Job] = {}
         self._claims = claims
+        self._store, self._flusher, self._delivery = claims.store, claims.flusher, claims.delivery
         self._offers = offers
+        self._lease = lease
         self._journal = LeasedJournal(claims.flusher, lease)
         self._lag = lag
         self._transport_lag = transport_lag
         self._streams = streams
-
-    @property
-    def _store(self) -> Store:
-        return self._claims.store
-
-    @property
-    def _flusher(self) -> Flusher:
-        return self._claims.flusher
-
-    @property
-    def _delivery(self) -> Delivery:
-        return self._claims.delivery
+        self._loop = asyncio.get_running_loop()
+        self._resumed_at = self._loop.time()
+        """Outages of the store up to this time were already taken off all charges."""
 
     def add_table(self, owned: OwnedMatch, unowned: UnownedMatch) -> Table:
         """Add a table for a match that was just claimed. Its clocks do not run yet."""
@@ -107,7 +86,7 @@ class OpenTables:
         self.work.start_task(
             self._offers.offer_new_owner(table, unowned, is_listed=owned.is_listed_as_seating)
         )
-        asyncio.get_running_loop().call_later(LOBBY_LOOK_S, self._wait_for_lobbies, table.name, table.epoch)
+        self._loop.call_later(LOBBY_LOOK_S, self._wait_for_lobbies, table.name, table.epoch)
         table.start_clocks()
         if owned.void:
             table.void_match(owned.void)
@@ -122,6 +101,28 @@ class OpenTables:
             self._jobs.pop(table.name, None)
             self.tables.pop(table.name, None)
 
+    def owned_matches(self) -> dict[str, int]:
+        """Return the matches that are open here, with their epochs."""
+        return {name: table.epoch for name, table in self.tables.items()}
+
+    def lose_match(self, match: str, answer: AppendResult) -> None:
+        """Give up a match that belongs to another owner, or that Redis has forgotten: nothing more is sent for it."""
+        table = self.tables[match]
+        if not table.is_closed:
+            table.lose_ownership(answer)
+
+    def on_lease_regained(self) -> None:
+        """Write what waits. The time in which this referee was silent is charged to no bot."""
+        silent_s = self._lease.now - self._lease.silent_since
+        self.on_store_back(min(silent_s, self._loop.time() - self._resumed_at))
+        self._streams.wake_writers()
+
+    def on_store_back(self, gap_s: float) -> None:
+        """Take an outage of the store off the clocks of all tables."""
+        self._resumed_at = self._loop.time()
+        for table in list(self.tables.values()):
+            table.resume_after_gap(max(0.0, gap_s))
+
     async def stop_tables(self) -> None:
         """Stop all matches here, and wait a short time for the work that must finish."""
         self.is_stopping = True
@@ -133,9 +134,8 @@ class OpenTables:
 
     async def _wait_for_journal(self) -> None:
         """Wait a short time for the journal's answers, so that its entries are acknowledged before the next owner reads them."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + STORE_RETRY_S
-        while loop.time() < until:
+        until = self._loop.time() + STORE_RETRY_S
+        while self._loop.time() < until:
             if all(table.is_closed or table.match.is_over for table in self.tables.values()):
                 return
             await asyncio.sleep(ANSWER_S)

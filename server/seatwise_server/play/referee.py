@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import structlog
 
 from seatwise_referee.ending import VoidReason
 from seatwise_server.background_tasks import gather_limited
-from seatwise_server.game_choice import GameChoice, GameKind
+from seatwise_server.game_choice import GameKind
 from seatwise_server.play.allowance import DistanceMeters
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inbound import InboundItems
-from seatwise_server.play.lease import STORE_RETRY_S, Lease, MatchOwnership
+from seatwise_server.play.lease import STORE_RETRY_S, Lease
 from seatwise_server.play.match_claims import MatchClaims, UnknownFormat, UnownedMatch
 from seatwise_server.play.match_clock import EventLoopLag, TransportLag
 from seatwise_server.play.open_tables import ANSWER_S, OpenTables
 from seatwise_server.play.play_stream import PlayStreams
-from seatwise_server.play.seat_offers import SeatOffers
+from seatwise_server.play.seat_offers import RefereeIdentity, SeatOffers
 from seatwise_server.play.table import Table
 from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
+from seatwise_server.timings import REFEREE_HEARTBEAT_S
 
+BEAT_RETRY_S = 0.2
+ORDERS_BLOCK_MS = 1000
+CONFIRMATIONS_AT_ONCE = 64
+"""The most fences that are confirmed at the same time."""
 DEREGISTER_TIMEOUT_S = 1.0
 """The longest time to deregister at the store when this referee stops, in seconds; the store may be gone."""
 
@@ -33,22 +37,6 @@ TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class RefereeIdentity:
-    """The identity of this referee."""
-
-    name: str
-    """Unique to this process; the owner in fences."""
-    address: str
-    """host:port for bots; empty if lobby and referee are one server."""
-    most_tables: int
-    ws_address: str = ""
-    """ws://host:port for bots that come by WebSocket; empty as `address`, or where there is no such port."""
-    ws_port: int = 0
-    """That of the one server that is lobby and referee, if it takes WebSockets."""
-    games: GameChoice = GameChoice.ALL
 
 
 class Referee:
@@ -77,23 +65,17 @@ class Referee:
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Matches of another version, whose jobs are about to be given back."""
         self._claims = MatchClaims(place.name, store, flusher, delivery)
-        self._offers = SeatOffers(place.name, place.address, place.ws_address, store, flusher, place.ws_port)
+        self._offers = SeatOffers(place, store, flusher)
         self.open_tables = OpenTables(
             self._claims, self._offers, self.lease, lag, self.transport_lag, self.streams
         )
         self.tables = self.open_tables.tables
         self.intake = InboundItems(self.tables, delivery.end_for)
-        self.ownership = MatchOwnership(self.tables, self.streams, self.lease)
 
     @property
     def name(self) -> str:
         """The name of this referee, unique to this process."""
         return self.place.name
-
-    @property
-    def address(self) -> str:
-        """The address at which bots reach it."""
-        return self.place.address
 
     @property
     def game_kinds(self) -> Sequence[GameKind]:
@@ -151,7 +133,10 @@ class Referee:
             await self._claim_and_open(unowned)
         except UnknownFormat as unknown:
             log.warning("match_of_another_version", match=match, why=str(unknown))
-            self._leave_to_others(unowned.job, self._offers.give_back_later(unowned.job))
+            # Another referee can play it. Until its job was given back, it is ignored here.
+            leaving = asyncio.create_task(self._offers.give_back_later(unowned.job))
+            self._leaving[match] = leaving
+            leaving.add_done_callback(lambda _: self._leaving.pop(match))
         finally:
             self._opening.discard(match)
 
@@ -168,17 +153,10 @@ class Referee:
         if self.is_draining:  # an order to drain came while it asked
             self.open_tables.work.start_task(self._offers.give_back(job))
             return
-        store = self._store
-        fence, meta = await asyncio.gather(
-            store.journal.read_fence(job.match), store.matches.get_meta(job.match)
-        )
+        read_fence, get_meta = self._store.journal.read_fence, self._store.matches.get_meta
+        fence, meta = await asyncio.gather(read_fence(job.match), get_meta(job.match))
         if fence is None or fence.is_retired or fence.owner == self.name:
             await self.open_match(UnownedMatch(job, self.name, fence, meta=meta))  # takeovers find the others
-
-    def _leave_to_others(self, job: Job, giving_back: Coroutine[None, None, None]) -> None:
-        """Leave a match to a referee that can play it. Until its job was given back, it is ignored here."""
-        leaving = self._leaving[job.match] = asyncio.create_task(giving_back)
-        leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
     async def _claim_and_open(self, unowned: UnownedMatch) -> None:
         lapses = self.lease.lapses
@@ -218,3 +196,79 @@ class Referee:
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(DEREGISTER_TIMEOUT_S):
                 await self._store.processes.deregister_process(self.name)
+
+
+class HeartbeatSender:
+    """Sends the heartbeats of one referee process."""
+
+    def __init__(self, referee: Referee, store: Store) -> None:
+        self._referee = referee
+        self._tables = referee.open_tables
+        self._store = store
+        self._lease = referee.lease
+        self._regaining: asyncio.Task[None] | None = None
+
+    async def run_heartbeat(self) -> None:
+        """Send a heartbeat every second. Runs until cancelled."""
+        try:
+            while True:
+                began = self._lease.now
+                await self.send_heartbeat()
+                await asyncio.sleep(max(BEAT_RETRY_S, REFEREE_HEARTBEAT_S - (self._lease.now - began)))
+        finally:
+            if self._regaining:
+                self._regaining.cancel()
+
+    async def send_heartbeat(self) -> None:
+        """Send one heartbeat. If the lease was lost, starts to confirm all matches, after which it holds again."""
+        referee, sent = self._referee, self._lease.now
+        try:
+            await self._store.processes.write_heartbeat(
+                referee.name,
+                referee.place.address,
+                len(referee.tables),
+                referee.free_tables,
+                is_draining=referee.is_draining,
+                kinds=referee.game_kinds,
+            )
+        except StoreUnavailable:
+            log.debug("heartbeat_missed")
+            return
+        self._lease.note_confirmed(sent)
+        if not self._lease.holds() and (self._regaining is None or self._regaining.done()):
+            self._regaining = asyncio.create_task(self._regain())
+
+    async def _regain(self) -> None:
+        """Confirm every match, also those opened meanwhile, and then renew the lease."""
+        breaks, sure = self._lease.breaks, set[tuple[str, int]]()
+        try:
+            while unsure := self._tables.owned_matches().items() - sure:
+                await self._confirm_fences(unsure)
+                sure |= unsure
+        except StoreUnavailable:
+            return  # the next heartbeat tries again
+        if breaks == self._lease.breaks and self._lease.renew_lease():
+            log.info("match_lease_taken", matches=len(self._tables.owned_matches()))
+            self._tables.on_lease_regained()
+
+    async def _confirm_fences(self, matches: set[tuple[str, int]]) -> None:
+        turn = asyncio.Semaphore(CONFIRMATIONS_AT_ONCE)
+
+        async def ask(match: str, epoch: int) -> None:
+            async with turn:
+                answer = await self._store.journal.confirm_fence(match, epoch, self._referee.name)
+            if not answer.is_kept and self._tables.owned_matches().get(match) == epoch:
+                self._tables.lose_match(match, answer)
+
+        await asyncio.gather(*[ask(*each) for each in matches])
+
+    async def listen_for_orders(self) -> None:
+        """Execute orders as they come. Runs until cancelled."""
+        read_orders, name, last = self._store.processes.read_orders, self._referee.name, "0"
+        while True:
+            try:
+                for order in await read_orders(name, last, ORDERS_BLOCK_MS):
+                    self._referee.obey_order(order.order.decode())
+                    last = order.order_id
+            except StoreUnavailable:
+                await asyncio.sleep(REFEREE_HEARTBEAT_S)

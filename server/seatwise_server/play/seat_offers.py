@@ -14,6 +14,7 @@ from seatwise_referee.ending import MatchState, VoidReason
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
 from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.game_choice import GameChoice
 from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.match_claims import UnownedMatch
 from seatwise_server.play.no_shows import find_missed_seats, note_no_shows
@@ -29,22 +30,33 @@ MOST_UNHEARD_S = 30.0
 """The time, in seconds, after which a bot that no lobby knows counts as gone."""
 GIVE_BACK_S = 2.0
 """The pause before a match of other games is given back: the referee that plays them asks all the time."""
-
-
 GATHER_SITS_S = 0.05
 """The time for which seats that bots take are collected, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefereeIdentity:
+    """The identity of this referee."""
+
+    name: str
+    """Unique to this process; the owner in fences."""
+    address: str
+    """host:port for bots; empty if lobby and referee are one server."""
+    most_tables: int
+    ws_address: str = ""
+    """ws://host:port for bots that come by WebSocket; empty as `address`, or where there is no such port."""
+    ws_port: int = 0
+    """That of the one server that is lobby and referee, if it takes WebSockets."""
+    games: GameChoice = GameChoice.ALL
 
 
 @dataclass(slots=True)
 class SeatOffers:
     """The announcements of one referee, and its notes of which bots have sat down."""
 
-    owner: str
-    address: str
-    ws_address: str
+    referee: RefereeIdentity
     store: Store
     flusher: Flusher
-    ws_port: int = 0
     work: BackgroundTasks = field(default_factory=BackgroundTasks)
     """Tasks that must finish before the referee stops."""
     _taken: list[tuple[str, SeatOf]] = field(default_factory=list)
@@ -59,20 +71,18 @@ class SeatOffers:
         while not (table.is_closed or table.match.is_over):
             with suppress(StoreUnavailable):
                 await self._offer_seats(table)
-                if unowned.holder != self.owner:
-                    await self.store.jobs.move_job(unowned.job.job_id, unowned.holder, self.owner)
+                if unowned.holder != table.owner:
+                    await self.store.jobs.move_job(unowned.job.job_id, unowned.holder, table.owner)
                 if is_new:
-                    await self.store.matches.set_state(
-                        table.name, table.epoch, self.owner, MatchState.SEATING
-                    )
+                    await self._set_state(table, MatchState.SEATING)
                 return
             await asyncio.sleep(STORE_RETRY_S)
 
     async def wait_for_lobbies(self, table: Table) -> None:
-        """Let a table wait for bots that cannot know of their seats, because no lobby has checked on them
-        since the offer. Voids a match of a ladder or a league if a bot cannot know of its seat even then: it would count as absent.
+        """Let a table wait for bots that cannot know of their seats, because no lobby has checked on them since the offer.
 
-        Call it `LOBBY_LOOK_S` after the seats were offered.
+        Void a match of a ladder or a league if a bot cannot know of its seat even then: it would count as absent. Call it
+        `LOBBY_LOOK_S` after the seats were offered.
         """
         opened_s = asked_s = _now() - LOBBY_LOOK_S
         while table.awaited_bots and not table.is_closed and _now() - opened_s < MOST_UNHEARD_S:
@@ -123,17 +133,19 @@ class SeatOffers:
         return {bot: each for (bot, _), each in zip(seats, news, strict=True)}
 
     async def _offer_seats(self, table: Table) -> None:
-        setup, epoch = table.match.setup, table.epoch
-        own = (epoch, self.address, self.ws_address, self.ws_port)
-        offers = [
-            (bot, encode_offer(setup, seat, *own).SerializeToString()) for seat, bot in enumerate(setup.bots)
-        ]
-        await self.store.seats.put_offers(setup.match, epoch, offers)
+        setup, epoch, own = table.match.setup, table.epoch, self.referee
+        where = (epoch, own.address, own.ws_address, own.ws_port)
+        offers = [encode_offer(setup, seat, *where).SerializeToString() for seat in range(len(setup.bots))]
+        named = list(zip(setup.bots, offers, strict=True))
+        await self.store.seats.put_offers(setup.match, epoch, named)
+
+    async def _set_state(self, table: Table, state: MatchState) -> None:
+        await self.store.matches.set_state(table.name, table.epoch, table.owner, state)
 
     async def _note_running(self, table: Table) -> None:
-        """Records that the match runs; only lists need it, the journal has it already."""
+        """Record that the match runs; only lists need it, the journal has it already."""
         with suppress(StoreUnavailable):
-            await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
+            await self._set_state(table, MatchState.RUNNING)
 
     def on_sit(self, table: Table, seat: int) -> None:
         """Have it noted that the bot of this seat has sat down."""
@@ -162,9 +174,7 @@ class SeatOffers:
             await note_no_shows(self.store, setup, absence)
 
     async def give_back_later(self, job: Job) -> None:
-        """Give back a job whose match this version does not know; delayed, so that this referee does not take
-        it at once again. The delay varies, else the same referee might be the first one each time.
-        """
+        """Give back a job whose match this version does not know: after a time that varies, so that another referee comes first."""
         await asyncio.sleep(random.uniform(GIVE_BACK_S / 2, GIVE_BACK_S))
         await self.give_back(job)
 

@@ -7,7 +7,7 @@ before the journal has it. All methods are called in the event loop, and none of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import structlog
 
@@ -19,6 +19,7 @@ from seatwise_referee.journal import Entry, JournalEntry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
 from seatwise_server.counts import COUNTS
+from seatwise_server.play.lease import LeasedJournal
 from seatwise_server.play.match_clock import EventLoopLag, MatchClock, TransportLag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.seat_updates import SeatUpdates
@@ -35,27 +36,6 @@ Command: TypeAlias = Callable[[int], list[Effect]]
 log = structlog.get_logger()
 
 
-class MatchJournal(Protocol):
-    """The journal that entries are appended to; see `Flusher`."""
-
-    @property
-    def healthy(self) -> bool:
-        """Whether the store answers."""
-        ...
-
-    def append_entries(
-        self,
-        match: str,
-        epoch: int,
-        owner: str,
-        first_seq: int,
-        entries: list[bytes],
-        done: Callable[[AppendResult], None],
-    ) -> None:
-        """Queue the entries; `done` is called once, in the event loop."""
-        ...
-
-
 class Table:
     """The owner's side of one match."""
 
@@ -64,7 +44,7 @@ class Table:
         match: Match,
         epoch: int,
         owner: str,
-        journal: MatchJournal,
+        journal: LeasedJournal,
         lag: EventLoopLag,
         on_end: Callable[[Table], None],
         on_deal: Callable[[Table], None],
@@ -318,7 +298,6 @@ class Table:
             self.close_table()
 
     def _report_set_up(self, before: Position) -> None:
-        """Report each seat that was taken since `before`, once, and that the cards are dealt."""
         position = self.match.position
         if self._on_sit:
             for seat, own in enumerate(position.seats):

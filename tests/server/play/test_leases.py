@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -19,15 +19,17 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, TakenOver, canonical_json, encode_entry
 from seatwise_server.game_choice import ALL_KINDS
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.lease import HeartbeatSender, Lease
+from seatwise_server.play.lease import Lease
 from seatwise_server.play.match_claims import (
     MOST_DEATHS,
     MOST_DEATHS_IN_ALL,
     MatchClaims,
     UnknownFormat,
     UnownedMatch,
-    share_of,
 )
+from seatwise_server.play.referee import HeartbeatSender
+from seatwise_server.play.seat_offers import RefereeIdentity
+from seatwise_server.play.takeover import share_of
 from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.client import Argument, RedisClient
@@ -100,10 +102,14 @@ def test_before_the_first_heartbeat_nothing_may_be_said() -> None:
 class Owner:
     """A referee without tables: what its presence does to it."""
 
-    name, address, free_tables, is_draining = "me", "host:1", 5, False
+    name, free_tables, is_draining = "me", 5, False
     game_kinds = ALL_KINDS
+    place = RefereeIdentity(name, "host:1", 5)
+    tables: ClassVar[dict[str, Any]] = {}
+    lease: Lease
 
     def __init__(self, *matches: str) -> None:
+        self.open_tables = self
         self.matches = dict.fromkeys(matches, 1)
         self.lost: list[tuple[str, AppendResult]] = []
         self.spoke = 0
@@ -145,8 +151,8 @@ class Fences:
 
 
 def present(owner: Owner, fences: Any, clock: Clock) -> tuple[HeartbeatSender, Lease]:
-    lease = Lease(clock)
-    return HeartbeatSender(owner, owner, fences, lease), lease
+    owner.lease = lease = Lease(clock)
+    return HeartbeatSender(owner, fences), lease  # type: ignore[arg-type]
 
 
 async def settled() -> None:

@@ -12,8 +12,9 @@ from redis.asyncio import Redis
 
 from seatwise_server.background_tasks import MOST_AWAITED_AT_ONCE
 from seatwise_server.game_choice import ALL_KINDS, GameKind
-from seatwise_server.play import lease, match_claims
-from seatwise_server.play.match_claims import Takeover, UnownedMatch
+from seatwise_server.play import lease, takeover
+from seatwise_server.play.match_claims import UnownedMatch
+from seatwise_server.play.takeover import Takeover
 from seatwise_server.store import Death, Fence, Heartbeat, Store
 from seatwise_server.store.jobs import Job
 
@@ -42,7 +43,7 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _short_lease(monkeypatch: pytest.MonkeyPatch, redis_client: Redis) -> None:  # noqa: ARG001 - empty
-    monkeypatch.setattr(match_claims, "REFEREE_LEASE_S", LEASE_S)
+    monkeypatch.setattr(takeover, "REFEREE_LEASE_S", LEASE_S)
 
 
 async def first_found(host: Host, store: Store, living: list[str]) -> set[str]:
@@ -119,7 +120,7 @@ async def test_the_holder_of_the_job_of_a_dead_referees_match_takes_it(
 async def test_a_referee_that_lived_with_a_match_for_a_while_died_late(
     store: Store, monkeypatch: pytest.MonkeyPatch, lived_ms: int, death: Death
 ) -> None:
-    monkeypatch.setattr(match_claims, "SOON_DEATH_MS", lived_ms)
+    monkeypatch.setattr(takeover, "SOON_DEATH_MS", lived_ms)
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
         await store.journal.claim_match(match, "dead", 0)
@@ -133,7 +134,7 @@ async def test_a_referee_that_lived_with_a_match_for_a_while_died_late(
 async def test_the_matches_of_a_process_that_its_parent_saw_die_are_taken_over_at_once_and_its_death_counts(
     store: Store, monkeypatch: pytest.MonkeyPatch, is_dead: bool
 ) -> None:
-    monkeypatch.setattr(match_claims, "REFEREE_LEASE_S", 3600)
+    monkeypatch.setattr(takeover, "REFEREE_LEASE_S", 3600)
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
         await store.journal.claim_match(match, "dead", 0)
@@ -223,7 +224,7 @@ async def test_however_many_matches_a_referee_leaves_its_lease_is_waited_for_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An heir that is busy with them goes on looking who lives, or all would have a whole lease again and again."""
-    monkeypatch.setattr(match_claims, "REFEREE_LEASE_S", lease.REFEREE_LEASE_S)
+    monkeypatch.setattr(takeover, "REFEREE_LEASE_S", lease.REFEREE_LEASE_S)
     books: Any = Books(2000)
     heir: Any = Heir(books)
     began = asyncio.get_running_loop().time()

@@ -13,10 +13,10 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, MatchEnd
-from seatwise_server.play.lease import HeartbeatSender
 from seatwise_server.play.match_claims import MatchClaims, UnownedMatch
 from seatwise_server.play.match_clock import EventLoopLag
-from seatwise_server.play.referee import Referee, RefereeIdentity
+from seatwise_server.play.referee import HeartbeatSender, Referee
+from seatwise_server.play.seat_offers import RefereeIdentity
 from seatwise_server.store import Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.journal import Journal
@@ -36,8 +36,7 @@ class Interrupted(Delivery):
         on_stored: Callable[[], None] | None = None,
     ) -> bool:
         delivered = await super().deliver_match(setup, epoch, owner, end, on_stored)
-        sender = HeartbeatSender(self.referee, self.referee.ownership, self.store, self.referee.lease)
-        await sender._confirm_fences({(setup.match, epoch)})
+        await HeartbeatSender(self.referee, self.store)._confirm_fences({(setup.match, epoch)})
         return delivered
 
 
@@ -150,7 +149,7 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
     monkeypatch.undo()
     fence = await store.journal.read_fence(found.job.match)
     await referee.open_match(found._replace(fence=fence))
-    assert referee.ownership.owned_matches() == {found.job.match: 2}
+    assert referee.open_tables.owned_matches() == {found.job.match: 2}
     await referee.hand_over_matches()
 
 

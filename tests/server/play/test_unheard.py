@@ -16,7 +16,7 @@ from matches.one_match import ALLOWED_MS, setup_of
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import Voided, encode_entry
 from seatwise_referee.match import replay_match
-from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
+from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, RefereeIdentity, SeatOffers
 from seatwise_server.store import Attendance, SeatNews, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
@@ -59,7 +59,7 @@ def opened(room: Room) -> Lobbies:
     """The table is open, its seats are offered, and it is watched as a referee watches it."""
     lobbies = Lobbies()
     store: Any = SimpleNamespace(attendances=lobbies, no_shows=lobbies)
-    waiting = SeatOffers("me", "", "", store, store).wait_for_lobbies
+    waiting = SeatOffers(RefereeIdentity("me", "", 1), store, store).wait_for_lobbies
     room.table.start_clocks()
     tasks: list[asyncio.Task[None]] = []  # kept, or it might be forgotten by the loop
     running().call_later(LOBBY_LOOK_S, lambda: tasks.append(asyncio.create_task(waiting(room.table))))
