@@ -150,8 +150,8 @@ async def seen_in(moment: Moment, position: Position) -> tuple[list[bytes], list
     """Every byte of every response but the date, and the log."""
     matches, seen = Matches(moment), []
     with pytest.MonkeyPatch.context() as patch, capture_logs() as log:
-        patch.setattr(spectating, "fold_entries", lambda *_: (position, 7))
-        patch.setattr(spectating, "decode_entry", bytes)
+        patch.setattr(spectating, "position_after", lambda *_: position)
+        patch.setattr(spectating, "decode_entry", lambda _: SimpleNamespace(at_ms=7))
         patch.setattr(spectating, "SHORTEST_UPDATE_S", 0.001)
         patch.setattr(spectating, "TAIL_BLOCK_MS", 4)
         patch.setattr(GuestTicket, "match", "matches/test")

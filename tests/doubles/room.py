@@ -150,6 +150,11 @@ class Link:
         """Whether the stream has ended."""
         return self._task.done()
 
+    @property
+    def allowance_ms(self) -> int | None:
+        """The bot's allowance where no proof is needed; None if nothing was measured."""
+        return self.stream.meter.allowance_ms(asyncio.get_running_loop().time(), needs_proof=False)
+
     def stop_reading(self) -> None:
         """From now on writes to the bot block."""
         self._reads.clear()

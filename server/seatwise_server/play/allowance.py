@@ -99,42 +99,29 @@ class QuickAnswers:
 class BotDistance:
     """The distance of one bot at one place, as far as it is known."""
 
-    __slots__ = ("_answers", "_kernel", "_pongs")
+    __slots__ = ("answers", "kernel", "pongs")
 
     def __init__(self) -> None:
-        self._kernel = LeastRecent()
-        self._pongs = LeastRecent()
-        self._answers = QuickAnswers()
-
-    def note_kernel(self, round_trip_ms: float, now: float) -> bool:
-        """Note the least round trip of a connection of the bot, as the kernel knows it. `now` is in seconds.
-
-        Return whether the bot is nearer than was known.
-        """
-        return self._kernel.note_value(round_trip_ms, now)
-
-    def note_pong(self, round_trip_ms: float, now: float) -> bool:
-        """Note how long a pong took. `now` is in seconds. Return whether the bot is nearer than was known."""
-        return self._pongs.note_value(round_trip_ms, now)
-
-    def note_answer(self, ms: int) -> None:
-        """Notes that an answer came so long after its question was sent."""
-        self._answers.note_answer(ms)
+        self.kernel = LeastRecent()
+        """The least round trips of its connections in ms, as the kernel knows them."""
+        self.pongs = LeastRecent()
+        """How long its pongs took, in ms."""
+        self.answers = QuickAnswers()
 
     def proven_ms(self, now: float) -> int | None:
         """Return the allowance by the kernel's measurements, in whole ms; None as long as there are none."""
-        least_ms = self._kernel.least_value(now)
+        least_ms = self.kernel.least_value(now)
         return None if least_ms is None else self._bounded_ms(least_ms + HANDLING_MS)
 
     def unproven_ms(self, now: float) -> int | None:
         """Return the allowance by pongs alone, in whole ms; None as long as there are none."""
-        least_ms = self._pongs.least_value(now)
+        least_ms = self.pongs.least_value(now)
         if least_ms is None:
             return None
         return min(UNPROVEN_CAP_MS, self._bounded_ms(max(least_ms, HANDLING_MS)))
 
     def _bounded_ms(self, least_ms: float) -> int:
-        quick_ms = self._answers.quick_ms
+        quick_ms = self.answers.quick_ms
         return int(least_ms) if quick_ms is None else min(int(least_ms), quick_ms + ANSWER_NOISE_MS)
 
 
@@ -149,15 +136,15 @@ class DistanceMeter:
     def measure_kernel(self, now: float) -> bool:
         """Ask the kernel at `now`, in seconds. Return whether the bot is nearer than was known."""
         round_trip_ms = self._read_kernel() if self._read_kernel else None
-        return round_trip_ms is not None and self._distance.note_kernel(round_trip_ms, now)
+        return round_trip_ms is not None and self._distance.kernel.note_value(round_trip_ms, now)
 
     def note_pong(self, round_trip_ms: float, now: float) -> bool:
         """Note how long a pong took. Return whether the bot is nearer than was known."""
-        return self._distance.note_pong(round_trip_ms, now) and self._read_kernel is None
+        return self._distance.pongs.note_value(round_trip_ms, now) and self._read_kernel is None
 
     def note_answer(self, ms: int) -> None:
         """Notes that an answer came so long after its question was sent."""
-        self._distance.note_answer(ms)
+        self._distance.answers.note_answer(ms)
 
     def allowance_ms(self, now: float, *, needs_proof: bool) -> int | None:
         """Return what is taken off a charge in ms; None if nothing was measured yet.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from seatwise.v1 import match_pb2, play_service_pb2
+from seatwise.v1 import match_pb2
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import Ending, MatchState, VoidReason
@@ -19,8 +19,8 @@ from seatwise_server.logged_results import decode_logged_result
 from seatwise_server.play.inbound import NotYourSeat
 from seatwise_server.play.no_shows import (
     NO_MISSED_SEATS,
-    LeagueAbsences,
     MissedSeats,
+    explain_absence,
     find_missed_seats,
     note_no_shows,
     requeue_partners,
@@ -79,9 +79,7 @@ class Delivery:
     """For how many seconds a record is kept."""
 
     async def end_for(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
-        """Return the end of a match without a table here, None if it is not over. Raises NotYourSeat if the
-        seat is not the bot's.
-        """
+        """Return the end of a match without a table here, None if it is not over. Raises NotYourSeat."""
         meta = await self.store.matches.get_meta(match)
         if meta is None or "setup" not in meta.fields:
             raise NotYourSeat
@@ -111,8 +109,8 @@ class Delivery:
             return True
 
     async def _note_absence(self, setup: Setup, end: MatchEnd) -> None:
-        if end.message.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):
-            await LeagueAbsences(self.store).complete_end(setup, end.message, end.absence)
+        if _is_void_in_league(setup, end.message):
+            await explain_absence(self.store, setup, end.message, end.absence)
         if not setup.competition.startswith(LADDER_PREFIX):
             await note_no_shows(self.store, setup, end.absence)
         elif end.message.absent_seats and not end.absence.is_excused:
@@ -122,8 +120,7 @@ class Delivery:
         """Leave out the bots that no lobby told of their seats in time: that they are absent is our fault."""
         absent = [(setup.bots[seat], seat) for seat in seats]
         knew = await self.store.no_shows.read_who_knew(setup.match, absent)
-        noted = [bot for (bot, _), bot_knew in zip(absent, knew, strict=True) if bot_knew]
-        if noted:
+        if noted := [bot for (bot, _), bot_knew in zip(absent, knew, strict=True) if bot_knew]:
             await self.store.ladders.note_absence(setup.competition, setup.match, noted)
 
     async def conclude_delivery(self, setup: Setup) -> None:
@@ -139,14 +136,17 @@ class Delivery:
 
         If the match was void because other bots were absent, the bots that sat down get their places in the queue back.
         """
-        if end.void_reason and setup.competition and not setup.competition.startswith(LADDER_PREFIX):
-            # A league, which plays it again.
+        if _is_void_in_league(setup, end):  # which plays it again
             absent = [setup.bots[seat] for seat in end.absent_seats]
             blamed = [] if end.absence_excuse else absent or None
             await self.store.leagues.note_void(setup.competition, setup.match, blamed)
         await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
         if end.absent_seats:
             await requeue_partners(self.store, setup, end.absent_seats)
+
+
+def _is_void_in_league(setup: Setup, end: pb.MatchEnded) -> bool:
+    return bool(end.void_reason and setup.competition) and not setup.competition.startswith(LADDER_PREFIX)
 
 
 def _ended_match(setup: Setup, end: pb.MatchEnded, keep_s: int) -> EndedMatch:
@@ -181,10 +181,8 @@ def encode_result(finished: Finished, chain: bytes = b"") -> match_pb2.Result:
     )
 
 
-def encode_match_ended(
-    end: Finished | Voided, seed: bytes, chain: bytes = b""
-) -> play_service_pb2.MatchEnded:
+def encode_match_ended(end: Finished | Voided, seed: bytes, chain: bytes = b"") -> pb.MatchEnded:
     """Return the message that every seat gets at the end. Leave `seed` empty while a set of duplicate deals runs."""
     if isinstance(end, Voided):
-        return play_service_pb2.MatchEnded(void_reason=end.reason, seed=seed)
-    return play_service_pb2.MatchEnded(result=encode_result(end, chain), seed=seed)
+        return pb.MatchEnded(void_reason=end.reason, seed=seed)
+    return pb.MatchEnded(result=encode_result(end, chain), seed=seed)

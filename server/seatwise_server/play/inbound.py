@@ -124,12 +124,8 @@ class InboundItems:
             _reject_item(stream, item, "TOO_MANY", message)
             return
         if self._lookup_rates.measure_wait(stream.bot, 1.0):
-            _reject_item(
-                stream,
-                item,
-                "TOO_MANY",
-                f"more than {LOOKUPS_PER_SECOND:g} lookups of other matches in a second",
-            )
+            message = f"more than {LOOKUPS_PER_SECOND:g} lookups of other matches in a second"
+            _reject_item(stream, item, "TOO_MANY", message)
             return
         self._lookup_rates.take_units(stream.bot, 1.0)
         stream.lookups += 1
@@ -165,9 +161,8 @@ def _decode_answer(asked: pb.SubmitMove, game: str) -> Any:
     if KITS[game].has_races:
         raise MalformedMove(f"{game} is a race, which takes no choices; send one move")
     if len(asked.choices) > MOST_MIXED_CHOICES:
-        raise MalformedMove(
-            f"a mixed move has at most {MOST_MIXED_CHOICES} choices; this has {len(asked.choices)}"
-        )
+        count = len(asked.choices)
+        raise MalformedMove(f"a mixed move has at most {MOST_MIXED_CHOICES} choices; this has {count}")
     if any(choice.weight < 1 for choice in asked.choices):
         raise MalformedMove("the weight of a choice must be at least 1")
     return MixedMove([(_decode_move(choice, game), choice.weight) for choice in asked.choices])
@@ -187,9 +182,8 @@ def _decode_move(asked: pb.SubmitMove | pb.WeightedMove, game: str) -> Any:
 
 def _answer_end(stream: PlayStream, item: pb.PlayRequestItem, end: pb.MatchEnded | None) -> None:
     if end is None:
-        _reject_item(
-            stream, item, "NOT_HERE", "the match is at another referee, or not open yet; wait for an offer"
-        )
+        message = "the match is at another referee, or not open yet; wait for an offer"
+        _reject_item(stream, item, "NOT_HERE", message)
     elif item.HasField("sit"):
         head = play_messages.encode_head(item.match, item.seat, 0)
         stream.outbox.add_answer(play_messages.encode_ended(head, end), at_once=True)

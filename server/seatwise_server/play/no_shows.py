@@ -78,40 +78,34 @@ async def requeue_partners(store: Store, setup: Setup, absent: Sequence[int]) ->
         await store.queues.return_all(meta.queue, places)
 
 
-@dataclass(frozen=True, slots=True)
-class LeagueAbsences:
-    """Says of void matches of leagues which bots missed them, and whether a fault of the server excuses that."""
+async def explain_absence(store: Store, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> None:
+    """Complete the end of a void match of a league: the seats of absent bots, and the fault of ours that excuses them. Repeatable."""
+    if end.void_reason == VoidReason.ABORTED and not end.absent_seats:
+        end.absent_seats.extend(await _seats_named_in_abort(store, setup))
+    if end.void_reason == VoidReason.BOT_NOT_TOLD:
+        end.absence_excuse = "NOT_TOLD"
+    elif end.void_reason == VoidReason.NO_ROOM:
+        end.absence_excuse = "DESCRIPTORS"
+    elif end.absent_seats:
+        end.absence_excuse = await _find_excuse(store, setup, end, absence)
 
-    store: Store
 
-    async def complete_end(self, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> None:
-        """Add the absent seats and the excuse to the end of a void match. Repeatable."""
-        if end.void_reason == VoidReason.ABORTED and not end.absent_seats:
-            end.absent_seats.extend(await self._seats_named_in_abort(setup))
-        if end.void_reason == VoidReason.BOT_NOT_TOLD:
-            end.absence_excuse = "NOT_TOLD"
-        elif end.void_reason == VoidReason.NO_ROOM:
-            end.absence_excuse = "DESCRIPTORS"
-        elif end.absent_seats:
-            end.absence_excuse = await self._find_excuse(setup, end, absence)
+async def _seats_named_in_abort(store: Store, setup: Setup) -> list[int]:
+    meta = await store.matches.get_meta(setup.match)
+    why = meta.fields.get("abort", b"").decode() if meta else ""
+    named = why.removeprefix(ABSENT_BOTS).split() if why.startswith(ABSENT_BOTS) else []
+    return [seat for seat, bot in enumerate(setup.bots) if bot in named]
 
-    async def _seats_named_in_abort(self, setup: Setup) -> list[int]:
-        meta = await self.store.matches.get_meta(setup.match)
-        why = meta.fields.get("abort", b"").decode() if meta else ""
-        named = why.removeprefix(ABSENT_BOTS).split() if why.startswith(ABSENT_BOTS) else []
-        return [seat for seat, bot in enumerate(setup.bots) if bot in named]
 
-    async def _find_excuse(self, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> str:
-        if absence.is_excused:
-            return "TAKEOVER"
+async def _find_excuse(store: Store, setup: Setup, end: pb.MatchEnded, absence: MissedSeats) -> str:
+    if absence.is_excused:
+        return "TAKEOVER"
+    if end.void_reason == VoidReason.TOO_FEW_SAT:
         absent = [(setup.bots[seat], seat) for seat in end.absent_seats]
-        is_told = end.void_reason != VoidReason.TOO_FEW_SAT or all(
-            await self.store.no_shows.read_who_knew(setup.match, absent)
-        )
-        if not is_told:
+        if not all(await store.no_shows.read_who_knew(setup.match, absent)):
             return "NOT_TOLD"
-        await asyncio.sleep(2 * FAULT_BEAT_S)  # by then every process that runs has noted what it has seen
-        return await self.store.no_shows.recent_fault()
+    await asyncio.sleep(2 * FAULT_BEAT_S)  # by then every process that runs has noted what it has seen
+    return await store.no_shows.recent_fault()
 
 
 class FaultWatch:

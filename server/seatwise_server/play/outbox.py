@@ -64,9 +64,7 @@ class Outbox:
         self.is_cut = False
         """Whether we ended the stream because of another match, so that the bot has to come back by no fault of its own."""
         self._is_swept = False
-        """Whether a sweep is scheduled. It is not cancelled if everything is written before: that is frequent,
-        and timers cost time.
-        """
+        """Whether a sweep is scheduled. It is not cancelled if everything is written before, because timers cost time."""
         self._due = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -107,7 +105,10 @@ class Outbox:
 
     def wake_writer(self) -> None:
         """Wake the writer even if there is nothing to write."""
-        self._note_due()
+        if self._on_due is None:
+            self._due.set()
+        else:
+            self._on_due()
 
     @property
     def is_full(self) -> bool:
@@ -140,7 +141,7 @@ class Outbox:
 
     def _schedule_write(self, at_once: bool) -> None:
         if at_once:
-            self._note_due()
+            self.wake_writer()
         elif not self._is_swept:
             self._is_swept = True
             self._loop.call_later(SWEEP_S, self._on_sweep)
@@ -148,10 +149,4 @@ class Outbox:
     def _on_sweep(self) -> None:
         self._is_swept = False
         if self._answers or self._views:
-            self._note_due()
-
-    def _note_due(self) -> None:
-        if self._on_due is None:
-            self._due.set()
-        else:
-            self._on_due()
+            self.wake_writer()

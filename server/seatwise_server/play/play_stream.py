@@ -53,11 +53,6 @@ class PlayStream:
         self._pings: dict[int, float] = {}
         self._ping_number = 0
 
-    @property
-    def allowance_ms(self) -> int | None:
-        """The allowance of the bot in ms where no proof is needed; None if nothing was measured."""
-        return self.meter.allowance_ms(self._loop.time(), needs_proof=False)
-
     def allowance_at(self, table: UpdateSource) -> int | None:
         """Return what is taken off the bot's charges at this table in ms; None if nothing was measured."""
         return self.meter.allowance_ms(self._loop.time(), needs_proof=table.needs_proof)

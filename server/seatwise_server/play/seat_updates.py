@@ -150,9 +150,7 @@ class SeatUpdates:
             outbox.mark_view_due(self, seat, at_once=True)
 
     def show_news(self, before: Position) -> None:
-        """Show every change to the bots that want it, except rejections of other seats: a view without a
-        change would reveal them.
-        """
+        """Show every change to the bots that want it, but no rejection of another seat: a view without a change would reveal it."""
         after = self.match.position
         for seat, link in enumerate(self._links):
             if link.every_change and link.outbox and after.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any
 
 import structlog
@@ -205,7 +205,6 @@ class MatchTail:
         return [entry_from_json(each) for each in json.loads(kept)["entries"][shown.seq :]]
 
     async def _is_shown(self, game: str) -> bool:
-        """Whether spectators see views of this game while it is played."""
         return game in KITS and (not is_hosted_game(game) or await self._views.may_show_live(game))
 
 
@@ -236,9 +235,10 @@ class ShownPosition:
         shown = []
         for entry in entries:
             before = self.position
-            self.position, news_ms = fold_entries(before, [entry], self._setup)
-            if news_ms is not None:
-                self._held.append(spectator_view(self.position, self._setup, news_ms))
+            self.position = position_after(before, entry, self._setup, GAMES[self._setup.game])
+            # A rejection is only for its seat: a response without a change would reveal it.
+            if not isinstance(entry, Rejected):
+                self._held.append(spectator_view(self.position, self._setup, entry.at_ms))
                 if self._delay is SpectatorDelay.LIVE or self._opens_hands(before):
                     shown += self._release_held()
         return shown + self._release_held() if is_over else shown
@@ -289,40 +289,24 @@ class HostedPosition(ShownPosition):
         return self._release_held() if is_over or self._delay is SpectatorDelay.LIVE else []
 
 
-def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
-    """Return the position after these entries, and the time in ms of the last of them that a spectator may know of.
-
-    A rejection is only for its seat: a response without a change would reveal it.
-    """
-    news_ms = None
-    for entry in entries:
-        position = position_after(position, entry, setup, GAMES[setup.game])
-        if not isinstance(entry, Rejected):
-            news_ms = entry.at_ms
-    return position, news_ms
-
-
 def spectator_view(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
     """Return the view that a spectator has of a position, with the hands that the rules have opened."""
     response = pb.WatchMatchResponse(at_ms=at_ms)
     if position.state is not None:
         game, codec = GAMES[setup.game], CODECS[setup.game]
-        response.MergeFromString(
-            encode_field(codec.number, codec.encode_view(game.view(position.state, None)))
-        )
+        view = codec.encode_view(game.view(position.state, None))
+        response.MergeFromString(encode_field(codec.number, view))
         response.opened.extend(map(_opened_round, game.opened(position.state)))
     return response
 
 
 def _opened_round(opened: Any) -> pb.OpenedRound:
     symbols = opened.get("symbols", {})
-    return pb.OpenedRound(
-        round=opened["round"],
-        hands=[
-            pb.OpenedHand(cards=hand, symbols=[symbols[card] for card in hand if card in symbols])
-            for hand in opened["hands"]
-        ],
-    )
+    hands = [
+        pb.OpenedHand(cards=hand, symbols=[symbols[card] for card in hand if card in symbols])
+        for hand in opened["hands"]
+    ]
+    return pb.OpenedRound(round=opened["round"], hands=hands)
 
 
 def _match_response(meta: MatchMeta) -> pb.WatchMatchResponse:

@@ -68,25 +68,26 @@ def test_no_lie_of_any_kind_makes_the_kernels_allowance_longer(
     """A liar and its honest twin: the liar's pongs and answers are later, and its connections the same."""
     honest, liar = BotDistance(), BotDistance()
     for ms in kernel:
-        honest.note_kernel(ms, 0.0), liar.note_kernel(ms, 0.0)
+        honest.kernel.note_value(ms, 0.0), liar.kernel.note_value(ms, 0.0)
     for pong in pongs:
-        honest.note_pong(pong, 0.0), liar.note_pong(pong + lie_ms, 0.0)
+        honest.pongs.note_value(pong, 0.0), liar.pongs.note_value(pong + lie_ms, 0.0)
     for answer in answers:
-        honest.note_answer(answer + int(max(kernel))), liar.note_answer(answer + int(max(kernel) + lie_ms))
+        honest.answers.note_answer(answer + int(max(kernel)))
+        liar.answers.note_answer(answer + int(max(kernel) + lie_ms))
     allowed, lied = honest.proven_ms(0.0), liar.proven_ms(0.0)
     assert allowed == lied == int(min(kernel) + HANDLING_MS)
 
 
 def test_no_allowance_is_longer_than_the_bots_own_quick_answers_took() -> None:
     distance = BotDistance()
-    distance.note_kernel(120.0, 0.0)
-    distance.note_pong(90.0, 0.0)
+    distance.kernel.note_value(120.0, 0.0)
+    distance.pongs.note_value(90.0, 0.0)
     assert (distance.proven_ms(0.0), distance.unproven_ms(0.0)) == (120 + HANDLING_MS, 90)
     for _ in range(ONE_IN_ANSWERS):
-        distance.note_answer(130)
-    distance.note_answer(41)
+        distance.answers.note_answer(130)
+    distance.answers.note_answer(41)
     assert distance.proven_ms(0.0) == 120 + HANDLING_MS  # one alone may be an error of ours
-    distance.note_answer(40)
+    distance.answers.note_answer(40)
     assert distance.proven_ms(0.0) == distance.unproven_ms(0.0) == 41 + ANSWER_NOISE_MS
 
 
