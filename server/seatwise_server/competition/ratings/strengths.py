@@ -112,7 +112,7 @@ class StrengthFit:
         error = (strength.high - strength.low) / 2 / self._half_width_errors
         half = 0.0
         if error:
-            half = error * self._wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
+            half = self._wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE) * error
         return replace(
             strength,
             low=strength.value - half,
