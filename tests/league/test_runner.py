@@ -65,7 +65,7 @@ async def test_a_half_played_unit_of_a_decided_test_is_closed(tmp_path):
     )
     server: Any = Server(*units)
     players: Any = SimpleNamespace()
-    runner = Runner(league, schedule_of(league), book, server, players, tables=2)
+    runner = Runner(schedule_of(league), book, league, server, players, tables=2)
     assert await runner.run(), "the season is over"
     book.close()
     assert server.closed == [f"u{LEAST_UNITS + 1}"]
@@ -78,7 +78,7 @@ async def test_a_deal_that_others_will_play_yet_stays_open(tmp_path):
     book = decided(tmp_path, league, "u1-s1", "u1-s2", "u2-s1")
     server: Any = Server("u1")
     players: Any = SimpleNamespace()
-    runner = Runner(league, schedule_of(league), book, server, players, tables=2, is_stopping=True)
+    runner = Runner(schedule_of(league), book, league, server, players, tables=2, is_stopping=True)
     assert not await runner.run()
     book.close()
     assert (server.closed, len(book.season.records)) == ([], 2)
@@ -121,7 +121,7 @@ async def test_a_match_that_a_bot_misses_is_repeated_at_the_end_of_the_round_and
     server: Any = Dodged(league.players[0])
     players: Any = SimpleNamespace(note_completed=lambda _: None, give_up=give_up_nobody)
     schedule = schedule_of(league)
-    assert await Runner(league, schedule, book, server, players, tables=2).run()
+    assert await Runner(schedule, book, league, server, players, tables=2).run()
     book.close()
     met = [{bot.split("/")[1] for bot in bots} for _, bots in server.created]
     assert [{"e0", "e3"}, {"e0", "e3"}, {"e2", "e3"}] == [each for each in met if each != {"e1", "e2"}]
@@ -160,7 +160,7 @@ async def test_a_match_is_not_asked_for_long_before_its_usual_end(tmp_path):
     server: Any = Slow(1.0)
     players: Any = SimpleNamespace(note_completed=lambda _: None)
     server.over.add("matches/m1".rpartition("-")[0])
-    runner = Runner(league, schedule_of(league), book, server, players, tables=1)
+    runner = Runner(schedule_of(league), book, league, server, players, tables=1)
     looks = []
     runner.on_progress = lambda _: looks.append(server.looks)
     assert await runner.run()

@@ -47,9 +47,10 @@ class LoggedResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, from which `from_json` makes the same result again."""
+        plain = asdict(self) | {"endings": tuple(map(str, self.endings))}
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
+            for name, value in plain.items()
             if name != "log_ms" or value
         }
 

@@ -182,12 +182,9 @@ def scheduled_from_json(told: Mapping[str, Any]) -> ScheduledMatch:
 def _load_entrants(league: League) -> dict[str, BotFactory]:
     """Load the bot of each player. Bots of different folders get modules of their own."""
     files = [each.bot.rpartition(":")[0] for each in league.entrants]
-    load: Callable[[str, str], BotFactory] = load_version if _count_folders(files) > 1 else load_bot
+    folders = {os.path.dirname(os.path.abspath(file)) for file in files if file}
+    load: Callable[[str, str], BotFactory] = load_version if len(folders) > 1 else load_bot
     return {each.player: load(each.bot, league.game) for each in league.entrants}
-
-
-def _count_folders(files: Sequence[str]) -> int:
-    return len({os.path.dirname(os.path.abspath(file)) for file in files if file})
 
 
 def read_result(record: str) -> LoggedResult:

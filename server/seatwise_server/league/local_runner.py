@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Final, TypeAlias
 
 from seatwise.errors import UsageError
 from seatwise.units import UnitEndsWorkers, UnitRun
-from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league.local_match import LocalOutcome, LocalSeason
-from seatwise_server.league.progress import Screen
-from seatwise_server.league.season_log import SeasonLog, Void, find_due_matches
+from seatwise_server.league.progress import Screen, SeasonProgress
+from seatwise_server.league.season_log import Void, find_due_matches
 
 KEY_FILE = "deals.key"
 """In the folder of the league. A match that was interrupted has the same deal again, because all deals follow from this key."""
@@ -30,15 +30,13 @@ Ended: TypeAlias = tuple[ScheduledMatch, LocalOutcome]
 
 
 @dataclass
-class LocalRunner:
+class LocalRunner(SeasonProgress):
     """One run of a league at local tables, until the season is over or until it must stop.
 
     It plays all matches that are due, and logs them in the order of the schedule. Then it asks for the next ones. So the log does not
     depend on the number of workers.
     """
 
-    schedule: Schedule
-    season_log: SeasonLog
     season: LocalSeason
     units: UnitRun
     screen: Screen
@@ -46,16 +44,7 @@ class LocalRunner:
     """The due matches that it plays, by number, if others play the rest. Then its season log is a copy."""
     is_merge: bool = False
     """Whether it has the answers of parts. It logs all of them or none, because they fit only the season before them."""
-    played: int = 0
-    """Matches that ended in this run."""
-    moves: int = 0
-    waits_for: Collection[str] = ()
     _failures: set[tuple[str, str]] = field(default_factory=set)
-
-    @property
-    def so_far(self) -> SoFar:
-        """The season so far, in the form that the schedule needs."""
-        return self.season_log.season.so_far
 
     async def run(self) -> bool:
         """Play the due matches. Return whether the season, or its part, is over. Raises `UsageError` if a bot ends its process."""
@@ -91,25 +80,20 @@ class LocalRunner:
 
     def _write_down(self, ended: list[Ended]) -> None:
         """Log matches that are over, and forget them."""
-        counted = [
-            (scheduled.id, outcome.result, outcome.record) for scheduled, outcome in ended if outcome.result
-        ]
-        self._log_results(counted)
+        seq = count(len(self.season_log.season.results) + 1)
+        self.season_log.append_played(
+            [
+                (scheduled.id, replace(outcome.result, seq=next(seq)), outcome.record)
+                for scheduled, outcome in ended
+                if outcome.result
+            ]
+        )
         for scheduled, outcome in ended:
             if not outcome.result:
                 name = self.season.match_name(scheduled)
                 self.season_log.append_void(Void(scheduled.id, name, outcome.void_reason))
             self._note_outcome(outcome)
         ended.clear()
-
-    def _log_results(self, counted: list[tuple[str, LoggedResult, str]]) -> None:
-        first = len(self.season_log.season.results) + 1
-        self.season_log.append_played(
-            [
-                (table, replace(result, seq=first + place), record)
-                for place, (table, result, record) in enumerate(counted)
-            ]
-        )
 
     def _note_outcome(self, outcome: LocalOutcome) -> None:
         self.played += 1

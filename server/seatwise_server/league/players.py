@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,8 +13,8 @@ from seatwise.child_process import ChildProcess
 from seatwise.errors import SeatwiseError
 from seatwise.link.security import Security
 from seatwise.link.wire import GrpcWire
-from seatwise.v1.lobby_service_pb2 import AttendRequest, SeatOffer
-from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponseItem, Resign, Sit
+from seatwise.v1.lobby_service_pb2 import AttendRequest
+from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, Resign, Sit
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.processes import CHILD_END_S, last_line, start_bot
@@ -39,9 +39,9 @@ class Players:
     """The folder of their logs, with one file for each."""
     tables: int
     """The most matches that a bot may have at once."""
-    tell: Callable[[str], None] = lambda _: None
+    tell: Callable[[str], None]
     """Shows a message to the operator."""
-    security: Security = field(default_factory=Security)
+    security: Security
     """How the bots' connections to the server are protected."""
 
     def __post_init__(self) -> None:
@@ -60,10 +60,7 @@ class Players:
         await self.stop_players(list(self._tasks))
 
     def start_players(self, players: Iterable[str], *, is_for_one: bool = False) -> None:
-        """Start the local ones among the players, until they are stopped or for one match.
-
-        With `is_for_one`, a player that is named several times has that many seats in the match.
-        """
+        """Start the local ones among the players: until they are stopped, or for one match, with a seat for each time they are named."""
         for player, seats in Counter(players).items():
             if player in self._local and player not in self._tasks:
                 playing = self._keep_attending(self._local[player], seats if is_for_one else 0)
@@ -105,7 +102,7 @@ class Players:
         return player in self._local
 
     async def _keep_attending(self, entrant: Entrant, seats: int) -> None:
-        """Keep a process of the entrant running until cancelled, or until its `seats` seats in one match are played."""
+        """Keep a process of the entrant running until cancelled, or until its `seats` in one match are played."""
         player = entrant.player
         while player not in self.season_log.season.given_up:
             code = await self._run_process(entrant, seats)
@@ -127,10 +124,10 @@ class Players:
             del self._running[entrant.player]
             # A process that is given up is not asked twice, one whose only match is over has no work to finish,
             # and one that has ended may have left child processes: these three are killed.
-            is_given_up = entrant.player in self.season_log.season.given_up
-            process.kill() if is_given_up or seats or process.code is not None else await process.stop(
-                CHILD_END_S
-            )
+            if seats or process.code is not None or entrant.player in self.season_log.season.given_up:
+                process.kill()
+            else:
+                await process.stop(CHILD_END_S)
             await process.wait()
 
     def _note_failure(self, entrant: Entrant, code: int) -> None:
@@ -139,8 +136,7 @@ class Players:
         times = self._failures[entrant.player]
         self.tell(f"{entrant.name}: {why} ({times} of {MOST_FAILURES} times in a row)")
         if times >= MOST_FAILURES:
-            told = f"started {MOST_FAILURES} times in a row without a completed match; {why}"
-            self._give_up(entrant, told)
+            self._give_up(entrant, f"started {times} times in a row without a completed match; {why}")
 
     def _give_up(self, entrant: Entrant, why: str) -> None:
         self.season_log.give_up_entrant(entrant.player, why)
@@ -153,12 +149,12 @@ class Players:
 
 # Takes the seats of a bot that does not play, and resigns them: the bot loses its matches, and no other bot waits for it.
 
-Write: TypeAlias = Callable[[PlayRequest], Awaitable[None]]
-
 MAX_MATCHES = 1000
 RECONNECT_S = 1.0
 NONCE = bytes(32)
 """A nonce that adds no randomness to the deal."""
+Outbox: TypeAlias = "asyncio.Queue[PlayRequestItem]"
+"""All requests to one referee: its seats share one stream, which has one writer."""
 
 
 async def run_substitute(address: str, token: str, security: Security) -> None:
@@ -177,45 +173,33 @@ class _LinkLost(Exception):  # not an error: the substitute connects again
 
 
 async def _attend_lobby(wire: GrpcWire, group: asyncio.TaskGroup) -> None:
-    referees: dict[str, _SubstituteSeats] = {}
+    outboxes: dict[str, Outbox] = {}
     async with wire.attend() as lobby:
         await lobby.write(AttendRequest(max_matches=MAX_MATCHES))
         while (response := await lobby.read()) is not None:
             if not response.HasField("offer"):
                 continue
-            address = response.offer.address or wire.address
-            if address not in referees:
-                referees[address] = _SubstituteSeats()
-                group.create_task(referees[address].run_stream(wire, address))
-            referees[address].take_seat(response.offer)
+            offer = response.offer
+            address = offer.address or wire.address
+            if address not in outboxes:
+                outboxes[address] = asyncio.Queue()
+                group.create_task(_resign_seats(wire, address, outboxes[address]))
+            # a bot that never sits forfeits too, but only after the set-up time, and a match of two is then void
+            sit = PlayRequestItem(match=offer.match, seat=offer.seat, sit=Sit(nonce=NONCE))
+            outboxes[address].put_nowait(sit)
 
 
-class _SubstituteSeats:
-    """All seats at one referee. They share one stream, which has one writer."""
+async def _resign_seats(wire: GrpcWire, address: str, outbox: Outbox) -> None:
+    """Send the outbox to a referee, and resign each seat at its first update, which comes after the deal."""
+    async with wire.play(address) as stream, asyncio.TaskGroup() as group:
+        writer = group.create_task(_write_requests(stream.write, outbox))
+        while (response := await stream.read()) is not None:
+            for item in response.items:
+                if item.HasField("update"):
+                    outbox.put_nowait(PlayRequestItem(match=item.match, seat=item.seat, resign=Resign()))
+        writer.cancel()
 
-    def __init__(self) -> None:
-        self._outbox: asyncio.Queue[PlayRequestItem] = asyncio.Queue()
 
-    def take_seat(self, offer: SeatOffer) -> None:
-        """Sit down, so that the seat can resign.
-
-        A bot that never sits forfeits too, but only after the set-up time, and a match of two is then void.
-        """
-        self._outbox.put_nowait(PlayRequestItem(match=offer.match, seat=offer.seat, sit=Sit(nonce=NONCE)))
-
-    async def run_stream(self, wire: GrpcWire, address: str) -> None:
-        """Send what is queued, and resign a seat at its first update, which comes after the deal."""
-        async with wire.play(address) as stream, asyncio.TaskGroup() as group:
-            writer = group.create_task(self._write_requests(stream.write))
-            while (response := await stream.read()) is not None:
-                for item in response.items:
-                    self._resign_when_dealt(item)
-            writer.cancel()
-
-    def _resign_when_dealt(self, item: PlayResponseItem) -> None:
-        if item.HasField("update"):
-            self._outbox.put_nowait(PlayRequestItem(match=item.match, seat=item.seat, resign=Resign()))
-
-    async def _write_requests(self, write: Write) -> None:
-        while True:
-            await write(PlayRequest(items=[await self._outbox.get()]))
+async def _write_requests(write: Callable[[PlayRequest], Awaitable[None]], outbox: Outbox) -> None:
+    while True:
+        await write(PlayRequest(items=[await outbox.get()]))

@@ -22,10 +22,7 @@ START_S = 30.0
 async def start_command(
     *command: str, log: Path, variables: Mapping[str, str] | None = None, is_heard: bool = False
 ) -> ChildProcess:
-    """Start `seatwise COMMAND ...` as a process. Its error messages go to the log file.
-
-    With `is_heard` its standard output can be read; otherwise that goes to the log file too.
-    """
+    """Start `seatwise COMMAND ...` as a process. Its output goes to the log file; with `is_heard` standard output can be read."""
     with log.open("ab") as out:
         said = PIPE if is_heard else out
         return await ChildProcess.start(
@@ -91,10 +88,7 @@ async def start_bot(
 
 
 async def check_bot_files(league: League, given_up: Collection[str]) -> None:
-    """Import each bot, but those of players that are given up, in a process of its own.
-
-    Raises `UsageError` with the error messages of all that fail, which says how to go on without them.
-    """
+    """Import each bot that is not given up, in a process of its own. Raises `UsageError`: why some fail, and how to go on without them."""
     checked = [each for each in league.entrants if each.is_local and each.player not in given_up]
     failures = await asyncio.gather(*(_find_failure(league, each) for each in checked))
     failed = {each.name: why for each, why in zip(checked, failures, strict=True) if why}
@@ -120,13 +114,11 @@ async def _find_failure(league: League, entrant: Entrant) -> str:
         process.kill()
         await process.wait()
         return f"{entrant.bot}: importing it took longer than {START_S:.0f} s"
-    return _extract_reason(said.decode(errors="replace"), entrant) if process.returncode else ""
-
-
-def _extract_reason(said: str, entrant: Entrant) -> str:
-    """Return the message of load_bot's error, without the traceback."""
-    _, found, text = said.partition("UsageError: ")
-    return text.strip() if found else f"{entrant.bot}: cannot be imported\n{said.strip()}"
+    if not process.returncode:
+        return ""
+    text = said.decode(errors="replace").strip()
+    _, found, reason = text.partition("UsageError: ")  # load_bot says why itself
+    return reason if found else f"{entrant.bot}: cannot be imported\n{text}"
 
 
 def last_line(log: Path) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
 
 from seatwise.output import PROGRESS_EVERY_S
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.league.season_log import SeasonLog
 
 BAR_EVERY_S = 0.2
 """Seconds between two updates of the bar. In a season of thousands of matches, computing its length takes milliseconds."""
@@ -18,24 +18,23 @@ MATCHES_BEFORE_ESTIMATE = 4
 """The number of matches of this run after which its pace is used for an estimate."""
 
 
-class SeasonProgress(Protocol):
-    """A run of a league, as far as its progress is shown."""
+@dataclass
+class SeasonProgress:
+    """A run of a league, as far as its progress is shown. Those that play it derive from this class."""
 
-    @property
-    def schedule(self) -> Schedule:
-        """The schedule of the league."""
+    schedule: Schedule
+    season_log: SeasonLog
+    played: int = field(default=0, kw_only=True)
+    """Matches that ended in this run."""
+    moves: int = field(default=0, kw_only=True)
+    """Moves in the records that have arrived."""
+    waits_for: set[str] = field(default_factory=set, kw_only=True)
+    """Bots of other owners that do not attend."""
 
     @property
     def so_far(self) -> SoFar:
-        """The results so far."""
-
-    @property
-    def played(self) -> int:
-        """The number of matches that ended in this run."""
-
-    @property
-    def waits_for(self) -> Collection[str]:
-        """Bots of other owners that do not attend."""
+        """The season so far, in the form that the schedule needs."""
+        return self.season_log.season.so_far
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +42,23 @@ class Screen:
     """Shows an operator the progress of a league."""
 
     show: Callable[[SeasonProgress], None]
-    """Shows the progress."""
     print_message: Callable[[str], None]
-    """Shows a message."""
 
 
-class Pace:
-    """The pace of this run. Matches of earlier runs are not counted, because they may have run on another machine."""
+def _describe_progress(runner: SeasonProgress, began_s: float) -> tuple[int, int, str]:
+    """Return the matches that are over, those of the season, and a line with both, the pace of this run and the time left.
 
-    def __init__(self) -> None:
-        self._began = monotonic()
-
-    def per_s(self, played: int) -> float:
-        """Return the matches per second of this run."""
-        return played / max(monotonic() - self._began, 0.001)
-
-    def describe_progress(self, runner: SeasonProgress) -> str:
-        """Return one line: the progress of the season, its pace, and the estimated time left."""
-        done, total = count_done(runner), runner.schedule.expected_matches(runner.so_far)
-        parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
-        if runner.played >= MATCHES_BEFORE_ESTIMATE and done < total:
-            parts.append(f"{_format_duration((total - done) / self.per_s(runner.played))} left")
-        if runner.waits_for:
-            parts.append(f"waiting for {', '.join(sorted(runner.waits_for))} to attend")
-        return ", ".join(parts)
-
-
-def count_done(runner: SeasonProgress) -> int:
-    """Return the number of matches with a result, in this run or an earlier one."""
-    return len(runner.so_far.results)
+    Matches of earlier runs are not in the pace, because they may have run on another machine.
+    """
+    so_far = runner.so_far
+    done, total = len(so_far.results), runner.schedule.expected_matches(so_far)
+    per_s = runner.played / max(monotonic() - began_s, 0.001)
+    parts = [f"{done} of {total} matches", f"{per_s:.2f} a second"]
+    if runner.played >= MATCHES_BEFORE_ESTIMATE and done < total:
+        parts.append(f"{_format_duration((total - done) / per_s)} left")
+    if runner.waits_for:
+        parts.append(f"waiting for {', '.join(sorted(runner.waits_for))} to attend")
+    return done, total, ", ".join(parts)
 
 
 @contextmanager
@@ -91,8 +78,8 @@ def _print_line(text: str) -> None:
 
 
 def _make_line_display() -> Callable[[SeasonProgress], None]:
-    pace = Pace()
-    return _limit_rate(PROGRESS_EVERY_S, lambda runner: _print_line(pace.describe_progress(runner)))
+    began_s = monotonic()
+    return _limit_rate(PROGRESS_EVERY_S, lambda runner: _print_line(_describe_progress(runner, began_s)[2]))
 
 
 def _limit_rate(every_s: float, show: Callable[[SeasonProgress], None]) -> Callable[[SeasonProgress], None]:
@@ -113,15 +100,14 @@ def _show_bar() -> Iterator[Screen]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    pace = Pace()
+    began_s = monotonic()
     columns = (BarColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting")
 
         def show(runner: SeasonProgress) -> None:
-            total = runner.schedule.expected_matches(runner.so_far)
-            completed = count_done(runner)
-            bar.update(task, total=total, completed=completed, description=pace.describe_progress(runner))
+            done, total, text = _describe_progress(runner, began_s)
+            bar.update(task, total=total, completed=done, description=text)
 
         yield Screen(_limit_rate(BAR_EVERY_S, show), lambda text: bar.console.print(text, markup=False))
 

@@ -11,27 +11,25 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seatwise.async_client import AsyncClient
 from seatwise.codec.offer import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, follow_attempts
+from seatwise_server.competition.schedules.schedule import ScheduledMatch, follow_attempts
 from seatwise_server.league.naming import deal_name, id_without_deal, request_id_of
 from seatwise_server.league.players import Players
+from seatwise_server.league.progress import SeasonProgress
 from seatwise_server.league.rules import is_repeat
-from seatwise_server.league.season_log import SeasonLog, Void, find_due_matches
+from seatwise_server.league.season_log import Void, find_due_matches
 from seatwise_server.league.settings import League
 from seatwise_server.logged_results import decode_logged_result
 
 SHORTEST_POLL_S = 0.03
 POLL_SHARE = 0.05
-"""A match is checked again after this share of the time that it has taken so far.
-
-So its end is noticed with at most that delay.
-"""
+"""A match is checked again after this share of the time that it has taken so far. So its end is noticed with at most that delay."""
 FIRST_LOOK_SHARE = 0.75
 """The first check is after this share of the usual time of a match. Earlier ones took up to a quarter of a league's CPU."""
 USUAL_WEIGHT = 0.2
@@ -48,33 +46,22 @@ LOOK_S = 1.0
 ABSENT_PATIENCE_S = 600.0
 """Seconds that a match waits for a bot that others run; then it is void."""
 
-Progress = Callable[["Runner"], None]
-
 
 @dataclass
-class Runner:
+class Runner(SeasonProgress):
     """One run of one league, until the season is over or until it must stop."""
 
     league: League
-    schedule: Schedule
-    season_log: SeasonLog
     client: AsyncClient
     players: Players
     tables: int
     """The most matches at once."""
-    on_progress: Progress = lambda _: None
-    patience_s: float = ABSENT_PATIENCE_S
+    on_progress: Callable[[SeasonProgress], None] = lambda _: None
     stops_at_walk_over: bool = False
     """Whether the run ends at a walk-over, so that the organiser can annul it before the next round is drawn."""
     is_stopping: bool = False
-    played: int = 0
-    """Matches that ended in this run."""
-    moves: int = 0
-    """Moves in the records that have arrived."""
     usual_s: float = 0.0
     """Seconds from the creation of a match to its end, as an average that forgets old matches; 0 before the first end."""
-    waits_for: set[str] = field(default_factory=set)
-    """Bots of other owners that do not attend."""
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _scheduled: dict[str, ScheduledMatch] = field(default_factory=dict)
     """The matches that are open."""
@@ -83,11 +70,6 @@ class Runner:
     """Due matches that are not started. The schedule is asked again when the list is empty, and after a void match."""
     _unrecorded: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By deal, the matches that count and whose records have not arrived."""
-
-    @property
-    def so_far(self) -> SoFar:
-        """The season so far, in the form that the schedule needs."""
-        return self.season_log.season.so_far
 
     async def run(self) -> bool:
         """Play the due matches. Return whether the season is over and all its records have arrived."""
@@ -117,11 +99,8 @@ class Runner:
         if self.is_stopping:
             self._waiting.clear()
         elif not self._waiting:
-            self._waiting = [
-                match
-                for match in find_due_matches(self.schedule, self.season_log)
-                if match.id not in self._open
-            ]
+            due = find_due_matches(self.schedule, self.season_log)
+            self._waiting = [match for match in due if match.id not in self._open]
         while len(self._open) < self.tables and (match := self._next_match()) is not None:
             self._open[match.id] = asyncio.create_task(self._play_match(match))
             self._scheduled[match.id] = match
@@ -130,16 +109,11 @@ class Runner:
 
     def _next_match(self) -> ScheduledMatch | None:
         """Take the first waiting match that can start now. None if there is none."""
-        if self.is_stopping:
-            return None
         place = next((at for at, match in enumerate(self._waiting) if not self._must_wait(match)), None)
         return None if place is None else self._waiting.pop(place)
 
     def _must_wait(self, match: ScheduledMatch) -> bool:
-        """Return whether a bot of the match is busy, or bots missed it and its repeat is not due yet.
-
-        Bots that are restarted for each match play one at a time.
-        """
+        """Return whether a bot that plays one match at a time is busy, or bots missed the match and its repeat is not due yet."""
         is_busy = self.league.is_fresh and not self._busy.isdisjoint(match.bots)
         return is_busy or (is_repeat(match.id) and self._is_too_early(match))
 
@@ -189,15 +163,16 @@ class Runner:
             except SeatwiseError as error:
                 if error.reason != "SET_OVER":
                     raise
-                return await self._create_match(without_deal(scheduled))
+                # its set is over, so the deal is known: it is played with other cards
+                return await self._create_match(
+                    replace(scheduled, id=id_without_deal(scheduled.id), deal=None)
+                )
 
     def _deal_set_of(self, scheduled: ScheduledMatch) -> DealSet | None:
-        deal = scheduled.deal
-        if deal is None:
+        if (deal := scheduled.deal) is None:
             return None
-        return DealSet(
-            name=deal_name(self.season_log.season.league, deal.set), number=deal.number, size=deal.size
-        )
+        name = deal_name(self.season_log.season.league, deal.set)
+        return DealSet(name=name, number=deal.number, size=deal.size)
 
     async def _wait_for_end(self, match: Match) -> Match:
         """Wait for the end of the match. If it does not start, restart absent bots, or abort it after too long."""
@@ -207,7 +182,7 @@ class Runner:
             now = loop.time()
             if match.state == Match.STATE_WAITING and now - acted > ABSENT_S:
                 acted = now
-                await self._look_after_absent(match, is_too_long=now - began > self.patience_s)
+                await self._look_after_absent(match, is_too_long=now - began > ABSENT_PATIENCE_S)
             await asyncio.sleep(self._choose_pause(now - began))
             match = await self.client.get_match(match.name)
         if match.state == Match.STATE_FINISHED:
@@ -266,14 +241,6 @@ class Runner:
             self.season_log.append_record(match, record)
             self.moves += sum(record.count(f'"kind":"{kind}"') for kind in ("move", "called"))
         self._unrecorded.pop(deal, None)
-
-
-def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
-    """Return the match without its deal.
-
-    It is played again with other cards if the deal is known, because its set is over.
-    """
-    return ScheduledMatch(id_without_deal(scheduled.id), scheduled.round, scheduled.bots)
 
 
 def logged_result_in(match: Match, seq: int) -> LoggedResult:

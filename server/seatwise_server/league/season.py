@@ -42,11 +42,11 @@ class SeasonRun:
     """The outcome of a run."""
 
     is_over: bool
-    matches: int
+    matches: int = 0
     """The matches that were played in this run, void ones too."""
-    moves: int
+    moves: int = 0
     """The moves of these matches, as far as their records have arrived."""
-    seconds: float
+    seconds: float = 0.0
     """The time from the first match to the last, in seconds."""
     results: int = 0
     """The results of the whole season so far."""
@@ -134,16 +134,15 @@ async def play_league(
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
         if is_over(schedule, book.season):
-            return SeasonRun(True, 0, 0, 0.0)
-        client = await stack.enter_async_context(_open_client(results, where))
-        await client.admin.create_league(book.season.league, json.dumps(league.to_published_json()))
-        tokens = {each.player: await _obtain_token(client.admin, league, each) for each in league.entrants}
+            return SeasonRun(True)
+        address, admin = await stack.enter_async_context(_open_client(results, where))
+        await admin.create_league(book.season.league, json.dumps(league.to_published_json()))
+        tokens = {each.player: await _obtain_token(admin, league, each) for each in league.entrants}
         security, logs = Security.resolve_options(**where.security), results / "logs"
         players = await stack.enter_async_context(
-            Players(league, client.address, tokens, book, logs, tables, screen.print_message, security)
+            Players(league, address, tokens, book, logs, tables, screen.print_message, security)
         )
-        runner = Runner(league, schedule, book, client.admin, players, tables, screen.show)
-        runner.stops_at_walk_over = stops_at_walk_over
+        runner = Runner(schedule, book, league, admin, players, tables, screen.show, stops_at_walk_over)
         with _ending_in_order(runner):
             return await _run_timed(runner)
 
@@ -199,7 +198,7 @@ async def _play_locally(
     screen: Screen,
 ) -> SeasonRun:
     if is_over(schedule, book.season):
-        return SeasonRun(True, 0, 0, 0.0)
+        return SeasonRun(True)
     screen.print_message(
         "The matches are played at local tables, without a server, because all bots are trusted"
     )
@@ -232,14 +231,9 @@ async def _run_timed(runner: Runner | LocalRunner) -> SeasonRun:
 # The server
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
-    address: str
-    admin: AsyncClient
-
-
 @asynccontextmanager
-async def _open_client(results: Path, where: LeagueServer) -> AsyncIterator[_Server]:
+async def _open_client(results: Path, where: LeagueServer) -> AsyncIterator[tuple[str, AsyncClient]]:
+    """Yield the address of the server, which is started if necessary, and its admin's client."""
     address, token = where.address, where.token
     async with AsyncExitStack() as stack:
         if not address:
@@ -248,16 +242,17 @@ async def _open_client(results: Path, where: LeagueServer) -> AsyncIterator[_Ser
             address = (await stack.enter_async_context(OwnServer(folder, where.decks))).address
             token = (folder / "admin.token").read_text().strip()
         client = AsyncClient(address, token, patience_s=SERVER_PATIENCE_S, **where.security)
-        yield _Server(address, await stack.enter_async_context(client))
+        yield address, await stack.enter_async_context(client)
 
 
 async def _obtain_token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
-    """Return the token of a local entrant, which is registered if necessary.
-
-    For an entrant that others run it is empty, but the bot must be registered.
-    """
+    """Return the token of a local entrant, which is registered if necessary; empty for one that others run and have registered."""
     if not entrant.is_local:
-        await _check_registered(admin, entrant)
+        try:
+            await admin.get_bot(entrant.player)
+        except NotFoundError:
+            why = f"{entrant.player} is not registered on this server; its owner gets a token from the operator of the server"
+            raise UsageError(why) from None
         return ""
     _, name, _, version = entrant.player.split("/")
     request_id = hashlib.sha256(f"league/{league.name}/{entrant.player}".encode()).hexdigest()[:40]
@@ -268,14 +263,6 @@ async def _obtain_token(admin: AsyncClient, league: League, entrant: Entrant) ->
             f"{entrant.player} has another owner on this server; give {entrant.name} another name or version in the league "
             f'file, or write registered = "{entrant.player}" if its owner is to run it'
         ) from None
-
-
-async def _check_registered(admin: AsyncClient, entrant: Entrant) -> None:
-    try:
-        await admin.get_bot(entrant.player)
-    except NotFoundError:
-        why = f"{entrant.player} is not registered on this server; its owner gets a token from the operator of the server"
-        raise UsageError(why) from None
 
 
 @contextmanager

@@ -65,11 +65,8 @@ class Season:
         """Return by match the bots for which a substitute resigned it, or that left it when they were given up."""
         found: dict[str, tuple[str, ...]] = {}
         for place, (table, result) in enumerate(self.results.items() if self.entrant_changes else ()):
-            out = {
-                change.player: not change.is_back
-                for change in self.entrant_changes
-                if change.results <= place
-            }
+            changes = (change for change in self.entrant_changes if change.results <= place)
+            out = {change.player: not change.is_back for change in changes}
             seats = zip(result.bots, result.endings, strict=True)
             if left := tuple(bot for bot, ending in seats if out.get(bot) and ending != Ending.COMPLETED):
                 found[table] = left
@@ -144,80 +141,71 @@ class EntrantChange:
     results: int
     """The number of results at that time."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the published values."""
+        kind = "let_back" if self.is_back else "given_up"
+        return {"player": self.player, "kind": kind, "why": self.why, "results": self.results}
+
 
 class SeasonLog:
-    """The season log. One process at a time writes it."""
+    """The season log. One process at a time writes it. The season changes by logged events only, as when they are read again."""
 
-    def __init__(self, file: IO[bytes], season: Season) -> None:
+    def __init__(self, file: IO[bytes], season: Season, entrants: int) -> None:
         self._file = file
+        self._entrants = entrants
         self.season = season
 
     def append_result(self, table: str, result: LoggedResult) -> None:
         """Log a match that counts. Each table has one result."""
-        assert table not in self.season.results, f"{table} has a result already"
-        self._append_line({"kind": "result", "table": table, **result.to_json()})
-        self.season.results[table] = result
+        self._append_events(self._result_event(table, result))
 
     def append_void(self, void: Void) -> None:
         """Log a match that does not count."""
-        self._append_line({"kind": "void", **void.to_json(), "at_s": void.at_s})
-        self.season.voids.append(void)
+        self._append_events({"kind": "void", **void.to_json(), "at_s": void.at_s})
 
     def annul_walk_over(self, table: str, why: str) -> None:
         """Log that nobody loses this match by walk-over: its attempts so far are held against no bot."""
-        self._append_line({"kind": "annulled", "table": table, "why": why})
-        self.season.excuse_attempts(table, why)
+        self._append_events({"kind": "annulled", "table": table, "why": why})
 
     def append_record(self, match: str, record: str) -> None:
         """Log the record of a match that counts."""
-        self._append_line({"kind": "record", "match": match, "record": record})
-        self.season.records[match] = record
+        self._append_events({"kind": "record", "match": match, "record": record})
 
     def append_played(self, played: Sequence[tuple[str, LoggedResult, str]]) -> None:
         """Log matches that count with their records, as (table, result, record), all at once.
 
         A record precedes its result: where only the record has reached the disk, the match is played again.
         """
-        lines: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         for table, result, record in played:
-            assert table not in self.season.results, f"{table} has a result already"
-            lines.append({"kind": "record", "match": result.match, "record": record})
-            lines.append({"kind": "result", "table": table, **result.to_json()})
-        self._append_lines(lines)
-        for table, result, record in played:
-            self.season.records[result.match] = record
-            self.season.results[table] = result
+            events.append({"kind": "record", "match": result.match, "record": record})
+            events.append(self._result_event(table, result))
+        self._append_events(*events)
 
     def append_draw(self, draw: RoundDraw) -> None:
         """Log the draw of a round, before the round is played."""
-        self._append_line({"kind": "draw", **draw.to_json()})
-        self.season.draws[draw.round] = draw
+        self._append_events({"kind": "draw", **draw.to_json()})
 
     def give_up_entrant(self, player: str, why: str) -> None:
         """Log that an entrant is given up: it is not started again."""
-        self._append_change("given_up", player, why)
+        self._append_events({"kind": "given_up", "player": player, "why": why})
 
     def let_entrant_back(self, player: str, why: str) -> None:
         """Log that an entrant is let back: it is started again from now on."""
-        self._append_change("let_back", player, why)
-
-    def _append_change(self, kind: str, player: str, why: str) -> None:
-        self._append_line({"kind": kind, "player": player, "why": why})
-        self.season.entrant_changes.append(
-            EntrantChange(player, kind == "let_back", why, len(self.season.results))
-        )
+        self._append_events({"kind": "let_back", "player": player, "why": why})
 
     def close(self) -> None:
         """Close the file, so that another process can write it."""
         self._file.close()
 
-    def _append_line(self, line: dict[str, Any]) -> None:
-        self._append_lines([line])
+    def _result_event(self, table: str, result: LoggedResult) -> dict[str, Any]:
+        assert table not in self.season.results, f"{table} has a result already"
+        return {"kind": "result", "table": table, **result.to_json()}
 
-    def _append_lines(self, lines: Iterable[dict[str, Any]]) -> None:
-        self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+    def _append_events(self, *events: dict[str, Any]) -> None:
+        _write_lines(self._file, events)
+        for event in events:
+            _add_event(self.season, event, self._entrants)
 
 
 def find_due_matches(schedule: Schedule, book: SeasonLog) -> tuple[ScheduledMatch, ...]:
@@ -238,7 +226,7 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
     file = log_path(folder).open("a+b")
     try:
         _lock_file(file, folder)
-        return SeasonLog(file, _read_or_begin(file, folder, league, new_name))
+        return SeasonLog(file, _read_or_begin(file, folder, league, new_name), len(league.entrants))
     except BaseException:
         file.close()
         raise
@@ -257,8 +245,8 @@ def copy_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
             for plain in (league.to_json(), settings)
         )
         if here != there:
-            raise UsageError(_explain_other_league(folder, {"settings": settings}, league))
-    return SeasonLog(TemporaryFile(), season)
+            raise UsageError(_explain_other_league(folder, settings, league))
+    return SeasonLog(TemporaryFile(), season, len(league.entrants))
 
 
 def has_begun(folder: Path) -> bool:
@@ -296,20 +284,21 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
     lines = list(_parse_lines(text, folder))
     if not lines:
         file.truncate(whole)
-        return _begin_season(file, league, new_name)
+        _write_lines(file, [{"format": SEASON_LOG_FORMAT, "league": new_name, "settings": league.to_json()}])
+        return Season(new_name)
     if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0].get("settings") != league.to_json():
         _check_same_versions(folder, lines[0].get("settings", {}), league)
-        raise UsageError(_explain_other_league(folder, lines[0], league))
+        raise UsageError(_explain_other_league(folder, lines[0].get("settings", {}), league))
     season = _replay_lines(lines, folder)
     if whole < len(text):  # the process died while it wrote a line, which was never acknowledged
         file.truncate(whole)
     return season
 
 
-def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
-    diary = SeasonLog(file, Season(new_name))
-    diary._append_line({"format": SEASON_LOG_FORMAT, "league": new_name, "settings": league.to_json()})
-    return diary.season
+def _write_lines(file: IO[bytes], lines: Iterable[dict[str, Any]]) -> None:
+    file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
@@ -317,13 +306,11 @@ def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
     number = 1
     places: dict[str, int] = {}
     try:
-        season = Season(lines[0]["league"])
-        settings = lines[0]["settings"]
-        for line in lines[1:]:
-            number += 1
+        season, settings = Season(lines[0]["league"]), lines[0]["settings"]
+        for number, line in enumerate(lines[1:], start=2):
             if why := _find_gap(season, line, settings):
                 raise _make_line_error(folder, number, why)
-            _add_line(season, line, len(settings["entrants"]))
+            _add_event(season, line, len(settings["entrants"]))
             if line["kind"] == "result":
                 places[line["match"]] = number
     except UsageError:
@@ -336,8 +323,8 @@ def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
             if why := _find_contradiction(lines[place - 1], season.records[match]):
                 raise _make_line_error(folder, place, f"is the result of {match}, and {why}")
         elif settings.get("tables") == LOCAL_TABLES:  # a server gives a record again
-            message = f"is the result of {match}, and the line of its record is missing"
-            raise _make_line_error(folder, place, message)
+            why = f"is the result of {match}, and the line of its record is missing"
+            raise _make_line_error(folder, place, why)
     return season
 
 
@@ -361,10 +348,8 @@ def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) ->
     if line["kind"] != "result":
         return ""
     due, table = len(season.results) + 1, str(line.get("table"))
-    if line.get("seq", due) != due:
-        return (
-            f"is result {line['seq']!r:.20}, where result {due} is due: a line is missing, or is there twice"
-        )
+    if (seq := line.get("seq", due)) != due:
+        return f"is result {seq!r:.20}, where result {due} is due: a line is missing, or is there twice"
     if table in season.results:
         return f"is a second result of {table:.60}"
     round_number = re.match(r"r(\d+)-", table)
@@ -373,7 +358,7 @@ def _find_gap(season: Season, line: dict[str, Any], settings: dict[str, Any]) ->
     return ""
 
 
-def _add_line(season: Season, line: dict[str, Any], entrants: int) -> None:
+def _add_event(season: Season, line: dict[str, Any], entrants: int) -> None:
     match line["kind"]:
         case "result":
             season.results[line["table"]] = LoggedResult.from_json(line)
@@ -405,8 +390,8 @@ def _parse_lines(text: bytes, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _make_line_error(folder: Path, number: int, what: str) -> UsageError:
-    text = f"{log_path(folder)}: line {number} {what}. Restore the file from a copy, or choose another folder; it was not changed"
-    return UsageError(text)
+    hint = "Restore the file from a copy, or choose another folder; it was not changed"
+    return UsageError(f"{log_path(folder)}: line {number} {what}. {hint}")
 
 
 def _check_same_versions(folder: Path, settings: dict[str, Any], league: League) -> None:
@@ -417,8 +402,8 @@ def _check_same_versions(folder: Path, settings: dict[str, Any], league: League)
         raise UsageError(f"{log_path(folder)}: {other}") from None
 
 
-def _explain_other_league(folder: Path, head: dict[str, Any], league: League) -> str:
-    before, now = head.get("settings", {}), league.to_json()
+def _explain_other_league(folder: Path, before: Mapping[str, Any], league: League) -> str:
+    now = league.to_json()
     keys = [key for key in now if now[key] != before.get(key)]
     return (
         f"{folder} holds a league with other settings ({', '.join(keys) or 'format'}): its matches do not "
