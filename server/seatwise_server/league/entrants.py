@@ -10,10 +10,9 @@ from pathlib import Path
 from seatwise.errors import UsageError
 from seatwise.samples import SAMPLES
 from seatwise_server.league.settings import Entrant
-from seatwise_server.league.table_reader import LeagueFileError, TableReader
+from seatwise_server.league.table_reader import TableReader
 from seatwise_server.resource_names import BadBotName, bot_name_for, parse_bot_name, unify_owner
 
-FEWEST_ENTRANTS = 2
 GO_ON = "to go on without this entrant, add --without and its name"
 
 
@@ -32,7 +31,7 @@ def read_entrants(
     if without:
         tables = [table for table, name in zip(tables, names, strict=True) if name not in without]
     entrants = tuple(_read_entrant(table, game, folder) for table in tables)
-    if len(entrants) < FEWEST_ENTRANTS:
+    if len(entrants) < 2:
         why = f"there {'is 1' if entrants else 'are 0'}; a league has 2 or more, each under [[entrants]]"
         raise top.make_error("entrants", why)
     _check_names(tables, entrants)
@@ -119,7 +118,10 @@ def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
         why = f"is {bot!r}; the samples for {game} are {samples}; for your own bot write FILE.py:CLASS"
         raise table.make_error("bot", why)
     path = folder / file
-    _check_class(table, path, _names_in(table, path), cls)
+    names = _names_in(table, path)
+    if cls not in names and "*" not in names:
+        there = ", ".join(sorted(names)) or "nothing"
+        raise table.make_error("bot", f"{path} has no {cls!r}; it defines {there}")
     return f"{path.resolve()}:{cls}"
 
 
@@ -144,13 +146,3 @@ def _bound_by(node: ast.stmt) -> list[str]:
         case ast.Assign(targets=targets):
             return [target.id for target in targets if isinstance(target, ast.Name)]
     return []
-
-
-def _check_class(table: TableReader, path: Path, names: set[str], cls: str) -> None:
-    if cls in names or "*" in names:
-        return
-    there = ", ".join(sorted(names)) or "nothing"
-    raise table.make_error("bot", f"{path} has no {cls!r}; it defines {there}")
-
-
-__all__ = ["LeagueFileError", "read_entrants"]

@@ -15,7 +15,7 @@ from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
-from seatwise_server.competition.statistics.anytime_test import MOST_LEAST_POINTS
+from seatwise_server.competition.statistics.anytime_test import MOST_LEAST_POINTS, AnytimeTest
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
 from seatwise_server.league.settings import (
@@ -28,7 +28,6 @@ from seatwise_server.league.settings import (
     WITHDRAWAL_KINDS,
     Entrant,
     League,
-    Trial,
 )
 from seatwise_server.league.table_reader import LeagueFileError, LeagueFileText, TableReader
 from seatwise_server.resource_names import BadBotName, bot_name_for
@@ -74,13 +73,12 @@ def _read_settings(top: TableReader, folder: Path, without: Collection[str], tab
         advance=_read_advance(top, form),
         withdrawals=top.read_choice("withdrawals", WITHDRAWAL_KINDS, WALK_OVERS),
         trial=_read_trial(top, form),
-        options=_read_options(top, game, len(entrants)),
+        options=_read_options(top, game),
         time=_read_local_time(top, game) if tables == LOCAL_TABLES else _read_time_control(top, game),
         tables=tables,
     )
     top.check_all_read()
-    _check_local_tables(top, league)
-    _check_rotation(top, league)
+    _check_trust(top, league)
     _check_schedule(top, league)
     return league
 
@@ -141,33 +139,30 @@ def _read_advance(top: TableReader, form: str) -> int:
 def _refuse_key(top: TableReader, key: str, needed: str, form: str) -> None:
     """Raise an error for a key that means nothing in this format, instead of ignoring it."""
     if top.has_key(key):
-        raise top.make_error(
-            key,
-            f'only {_with_article(needed)} has this key, and this league is {_with_article(form)}; remove it, or write format = "{needed}"',
-        )
+        why = f"only {_with_article(needed)} has this key, and this league is {_with_article(form)}"
+        raise top.make_error(key, f'{why}; remove it, or write format = "{needed}"')
 
 
 def _with_article(form: str) -> str:
     return f"an {form}" if form[0] == "a" else f"a {form}"
 
 
-def _read_trial(top: TableReader, form: str) -> Trial:
+def _read_trial(top: TableReader, form: str) -> AnytimeTest:
     if form != "ab-test":
         _refuse_key(top, "test", "ab-test", form)
-    table, usual = top.read_table("test"), Trial()
-    trial = Trial(
+    table, usual = top.read_table("test"), AnytimeTest()
+    least = usual.least_units
+    trial = AnytimeTest(
         least_points=table.read_number("least_points", usual.least_points, least=0, most=MOST_LEAST_POINTS),
         alpha=table.read_number("alpha", usual.alpha, least=0, most=0.5),
         beta=table.read_number("beta", usual.beta, least=0, most=0.5),
-        least_units=table.read_integer(
-            "least_units", usual.least_units, least=usual.least_units, most=10_000
-        ),
+        least_units=table.read_integer("least_units", least, least=least, most=10_000),
     )
     table.check_all_read()
     return trial
 
 
-def _read_options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]:  # noqa: ARG001
+def _read_options(top: TableReader, game: str) -> Mapping[str, int | str]:
     table = top.read_table("options")
     given = table.take_rest()
     for key, value in given.items():
@@ -205,23 +200,18 @@ def _read_local_time(top: TableReader, game: str) -> TimeControl:
     return local_time_control(game)
 
 
-def _check_local_tables(top: TableReader, league: League) -> None:
-    if not league.has_local_tables:
-        return
-    others = [each.name for each in league.entrants if not each.is_local]
-    if others:
-        why = f'is "local", but others run {", ".join(others)}; name a file for each, or write tables = "server"'
+def _check_trust(top: TableReader, league: League) -> None:
+    """Check that each bot can be kept from a deal that it knows, or is trusted, and that local tables have no other bots."""
+    others = ", ".join(each.name for each in league.entrants if not each.is_local)
+    if league.has_local_tables and others:
+        why = f'is "local", but others run {others}; name a file for each, or write tables = "server"'
         raise top.make_error("tables", why)
-    if league.is_fresh:
+    if league.has_local_tables and league.is_fresh:
         raise top.make_error(
             "tables",
             'is "local", where bots are not restarted for each match, and with deals = "rotation" a bot meets a deal again. Write '
             'trust = true if you trust them all, or deals = "travelling"',
         )
-
-
-def _check_rotation(top: TableReader, league: League) -> None:
-    others = [each.name for each in league.entrants if not each.is_local]
     if league.is_trusted and league.deals != "rotation" and others:
         why = f'with bots that others run it has an effect only with deals = "rotation"; here deals is {league.deals!r}'
         raise top.make_error("trust", why)
@@ -229,7 +219,7 @@ def _check_rotation(top: TableReader, league: League) -> None:
         raise top.make_error(
             "deals",
             f'with "rotation" a bot meets a deal again, so it must be restarted for each match. The runner cannot restart '
-            f'{", ".join(others)}. Write deals = "travelling", or trust = true if you trust them all',
+            f'{others}. Write deals = "travelling", or trust = true if you trust them all',
         )
 
 

@@ -16,7 +16,6 @@ from seatwise_server.competition.schedules.schedule import (
 )
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, BY_SCORE
-from seatwise_server.competition.statistics.anytime_test import AnytimeTest
 from seatwise_server.league.settings import LEAGUE_FORMATS, League
 
 FILE_SETTING_NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
@@ -44,7 +43,7 @@ def schedule_of(league: League) -> Schedule:
         case "ab-test":
             a, b = players
             most = league.rounds or MOST_UNITS
-            return ABTest(a, b, league.seats, _make_test(league), most_units=most, duplicate=duplicate)
+            return ABTest(a, b, league.seats, league.trial, most_units=most, duplicate=duplicate)
         case "round-robin":
             return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
     raise BadSchedule(f"format: {league.format!r} is none of {', '.join(LEAGUE_FORMATS)}")
@@ -72,8 +71,3 @@ def is_repeat(match: str) -> bool:
 def _split_sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:
     challengers = [each.player for each in league.entrants if each.name in league.challengers]
     return tuple(challengers), tuple(player for player in league.players if player not in challengers)
-
-
-def _make_test(league: League) -> AnytimeTest:
-    trial = league.trial
-    return AnytimeTest(trial.least_points, trial.alpha, trial.beta, trial.least_units)

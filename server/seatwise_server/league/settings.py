@@ -13,7 +13,7 @@ from seatwise_referee.journal import canonical_json
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
-from seatwise_server.competition.statistics.anytime_test import LEAST_UNITS
+from seatwise_server.competition.statistics.anytime_test import AnytimeTest
 
 LEAGUE_FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEAL_KINDS = tuple(str(each) for each in Duplicate)
@@ -53,30 +53,6 @@ class Entrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """The parameters of an A-against-B test."""
-
-    least_points: float = 2.0
-    """The smallest difference of mean points per match that matters."""
-    alpha: float = 0.05
-    """How often the test may claim a difference where there is none."""
-    beta: float = 0.05
-    """How often the test may miss a difference of `least_points`."""
-    least_units: int = LEAST_UNITS
-    """The fewest units before a verdict."""
-
-    def to_json(self) -> dict[str, str]:
-        """Return the values as texts, because canonical JSON has no fractions."""
-        return {key: str(value) for key, value in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, str]) -> Trial:
-        """Return the trial that `to_json` has written."""
-        points, alpha, beta = (float(plain[key]) for key in ("least_points", "alpha", "beta"))
-        return cls(points, alpha, beta, int(plain["least_units"]))
-
-
-@dataclass(frozen=True, slots=True)
 class League:
     """One league."""
 
@@ -98,7 +74,8 @@ class League:
     """In a gauntlet the names of the entrants that meet all others."""
     advance: int = 1
     """In a knockout the number of bots of a table that advance."""
-    trial: Trial = field(default_factory=Trial)
+    trial: AnytimeTest = field(default_factory=AnytimeTest)
+    """In a test of A against B when it ends."""
     options: Mapping[str, int | str] = field(default_factory=dict)
     """The complete options of the game."""
     time: TimeControl = field(default_factory=TimeControl)
@@ -128,25 +105,15 @@ class League:
         return hashlib.sha256(canonical_json(self.to_json())).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, from which `from_json` makes the same league again.
-
-        A league at a server has no key for its tables: there was no other kind.
-        """
-        plain = asdict(self)
+        """Return plain values, from which `from_json` makes the same league again. Only local tables have a key: they are younger."""
+        plain = asdict(self) | VERSIONS
         if not self.has_local_tables:
             del plain["tables"]
-        return (
-            plain
-            | VERSIONS
-            | {
-                "entrants": [asdict(each) for each in self.entrants],
-                "tie_breaks": list(self.tie_breaks),
-                "challengers": list(self.challengers),
-                "trial": self.trial.to_json(),
-                "time": self.time.to_json(),
-                "rules_version": GAMES[self.game].rules_version,
-            }
-        )
+        plain |= {key: list(plain[key]) for key in ("entrants", "tie_breaks", "challengers")}
+        plain["trial"] = {
+            key: str(value) for key, value in plain["trial"].items()
+        }  # canonical JSON has no fractions
+        return plain | {"time": self.time.to_json(), "rules_version": GAMES[self.game].rules_version}
 
     def to_published_json(self) -> dict[str, Any]:
         """Return the same values without the folders of the bots' files."""
@@ -159,13 +126,12 @@ class League:
     def from_json(cls, plain: Mapping[str, Any]) -> League:
         """Return the league of plain values. Raises `KeyError`, `TypeError` or `ValueError` if they describe none."""
         check_versions(plain)
-        given: dict[str, Any] = {
-            key: value for key, value in plain.items() if key not in ("rules_version", *VERSIONS)
-        }
+        given = {key: value for key, value in plain.items() if key not in ("rules_version", *VERSIONS)}
         if plain["rules_version"] != GAMES[plain["game"]].rules_version:
             raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")
         given["entrants"] = tuple(Entrant(**each) for each in plain["entrants"])
-        given["trial"] = Trial.from_json(plain["trial"])
+        points, alpha, beta = (float(plain["trial"][key]) for key in ("least_points", "alpha", "beta"))
+        given["trial"] = AnytimeTest(points, alpha, beta, int(plain["trial"]["least_units"]))
         given["time"] = TimeControl.from_json(plain["time"])
         given |= {key: tuple(plain[key]) for key in ("tie_breaks", "challengers")}
         league = cls(**given)
@@ -204,9 +170,12 @@ def _check_types(league: League) -> None:
             raise ValueError(f"{text!r:.60} is not a printable text")
     if strange := set(league.tie_breaks) - set(TIE_BREAKS):
         raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
-    if league.deals not in DEAL_KINDS or league.format not in LEAGUE_FORMATS:
-        raise ValueError(f"format {league.format!r} or deals {league.deals!r} is unknown")
-    if league.withdrawals not in WITHDRAWAL_KINDS:
-        raise ValueError(f"withdrawals {league.withdrawals!r:.60} is unknown")
-    if league.tables not in TABLE_KINDS:
-        raise ValueError(f"tables {league.tables!r:.60} is unknown")
+    choices = {
+        "format": LEAGUE_FORMATS,
+        "deals": DEAL_KINDS,
+        "withdrawals": WITHDRAWAL_KINDS,
+        "tables": TABLE_KINDS,
+    }
+    for name, known in choices.items():
+        if (value := getattr(league, name)) not in known:
+            raise ValueError(f"{name} {value!r:.60} is unknown")

@@ -16,10 +16,7 @@ LONGEST_REPORT = 1000
 
 
 def read_time_reports(logs: Path, league: League) -> dict[tuple[str, str, int], float]:
-    """Read the reports: milliseconds by bot, match and prompt.
-
-    A line that is not a report is skipped, such as the last line of a bot that was killed.
-    """
+    """Read the reports: milliseconds by bot, match and prompt. Other lines are skipped, as the last one of a bot that was killed."""
     found = {}
     for entrant in league.entrants:
         for match, prompt, took in _read_reports(logs / f"{entrant.name}{REPORT_SUFFIX}"):
