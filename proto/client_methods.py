@@ -6,15 +6,11 @@ import importlib.util
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import (
-    FieldDescriptorProto,
-    FileDescriptorSet,
-    MethodDescriptorProto,
-)
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorSet, MethodDescriptorProto
 
 PACKAGE = "seatwise.v1"
 BY_HAND = {"RegisterBot", "SetBotKind", "CreateMatch", "ListMatches", "CreateLeague"}
@@ -114,7 +110,7 @@ class _MethodsWriter:
         return (
             f"\n    async def {self._signature(method)}\n{self._docstring(service, method)}"
             f"        request = {request}({', '.join(fields)})\n"
-            f"        {self._answer_with(method, call)}\n"
+            f"        {self._result(method, call)[1]}\n"
         )
 
     def _write_waiting(self, service: str, method: MethodDescriptorProto) -> str:
@@ -130,22 +126,16 @@ class _MethodsWriter:
 
     def _signature(self, method: MethodDescriptorProto) -> str:
         """Return name, parameters and result. Truth values are given by name."""
-        fields = self._parameters(method)
-        needed = [
-            f"{it.name}: {self._type_of(it)[0].removesuffix(' | None')}"
-            for it in fields
-            if self._is_needed(method, it)
-        ]
-        plain, named = (
-            [
-                f"{it.name}: {' = '.join(self._type_of(it))}"
-                for it in fields
-                if not self._is_needed(method, it) and _is_truth(it) == is_truth
-            ]
-            for is_truth in (False, True)
-        )
-        parameters = ["self", *needed, *plain, *(["*"] if named else []), *named]
-        return f"{_snake_case(method.name)}({', '.join(parameters)}) -> {self._result_type(method)}:"
+        plain, named = ["self"], list[str]()
+        for field in self._parameters(method):
+            type_, default = self._type_of(field)
+            if self._is_needed(method, field):
+                plain.append(f"{field.name}: {type_.removesuffix(' | None')}")
+            else:
+                is_truth = field.type == FieldDescriptorProto.TYPE_BOOL
+                (named if is_truth else plain).append(f"{field.name}: {type_} = {default}")
+        parameters = ", ".join([*plain, *(["*"] if named else []), *named])
+        return f"{_snake_case(method.name)}({parameters}) -> {self._result(method)[0]}:"
 
     def _parameters(self, method: MethodDescriptorProto) -> list[FieldDescriptorProto]:
         """Return the fields of the request: what is needed first, and the id of the request last."""
@@ -164,41 +154,32 @@ class _MethodsWriter:
     def _rule_of(self, method: MethodDescriptorProto) -> Any:
         return next(rule for name, rule in self._declared.methods.items() if name.endswith(f".{method.name}"))
 
-    def _result_type(self, method: MethodDescriptorProto) -> str:
+    def _result(self, method: MethodDescriptorProto, call: str = "") -> tuple[str, str]:
+        """Return the type of the result, and the statement that returns it from the call."""
         fields = self._fields_of(method.output_type)
         if not fields:
-            return "None"
+            return "None", call
         if len(fields) > 1:
-            return self._refer_to(method.output_type)
-        type_ = self._type_of(fields[0], is_result=True)[0]
-        return f"list[{type_.removeprefix('Sequence[')}" if type_.startswith("Sequence[") else type_
-
-    def _answer_with(self, method: MethodDescriptorProto, call: str) -> str:
-        fields = self._fields_of(method.output_type)
-        if not fields:
-            return call
-        if len(fields) > 1:
-            return f"return {call}"
-        answer = f"({call}).{fields[0].name}"
-        is_list = fields[0].label == FieldDescriptorProto.LABEL_REPEATED
-        return f"return list({answer})" if is_list else f"return {answer}"
+            return self._refer_to(method.output_type), f"return {call}"
+        type_, answer = self._type_of(fields[0], is_result=True)[0], f"({call}).{fields[0].name}"
+        if fields[0].label == FieldDescriptorProto.LABEL_REPEATED:
+            return type_.replace("Sequence", "list", 1), f"return list({answer})"
+        return type_, f"return {answer}"
 
     def _type_of(self, field: FieldDescriptorProto, *, is_result: bool = False) -> tuple[str, str]:
         """Return the type of a parameter, and its default."""
+        is_enum = field.type == FieldDescriptorProto.TYPE_ENUM
         if field.type in SCALARS:
             type_, default = SCALARS[field.type]
-        elif field.type == FieldDescriptorProto.TYPE_ENUM:
-            type_, default = self._refer_to(field.type_name), "0"
-            type_ = type_ if is_result else f"{type_} | str"
         else:
-            type_, default = self._refer_to(field.type_name), "None"
+            type_, default = self._refer_to(field.type_name), "0" if is_enum else "None"
+        if is_enum and not is_result:
+            type_ += " | str"
         if field.label == FieldDescriptorProto.LABEL_REPEATED:
             return f"Sequence[{type_}]", "()"
-        if is_result or default != "None":
-            return (
-                (f"{type_} | None", "None") if field.proto3_optional and not is_result else (type_, default)
-            )
-        return f"{type_} | None", default
+        if not is_result and (field.proto3_optional or default == "None"):
+            return f"{type_} | None", "None"
+        return type_, default
 
     def _refer_to(self, type_: str) -> str:
         if type_ == ".google.protobuf.Timestamp":
@@ -211,40 +192,35 @@ class _MethodsWriter:
         about = " ".join(filter(None, [_imperative(comment), _tell_right(self._rule_of(method))]))
         first, _, rest = about.partition(". ")
         parts = [f'"""{first.removesuffix(".")}.', *(["", *_wrap(rest, 8)] if rest else [])]
-        if fields := self._parameters(method):
-            parts += [
-                "",
-                "Args:",
-                *(line for field in fields for line in self._describe(method.input_type, field)),
-            ]
-        if returned := self._fields_of(method.output_type):
-            parts += ["", "Returns:", *self._tell_result(method, returned)]
-        if errors := list(self._errors_of(method)):
-            parts += [
-                "",
-                "Raises:",
-                *(line for it in errors for line in _wrap(f"{it[0]}: {it[1]}", 16, "    ")),
-            ]
+        fields, errors = self._parameters(method), self._errors_of(method)
+        sections = {
+            "Args": [line for field in fields for line in self._describe(method.input_type, field)],
+            "Returns": self._tell_result(method),
+            "Raises": [line for name, why in errors for line in _wrap(f"{name}: {why}", 16, "    ")],
+        }
+        for title, lines in sections.items():
+            parts += ["", f"{title}:", *lines] if lines else []
         first_lines = textwrap.wrap(parts[0], 101)
         return "".join(f"        {line}".rstrip() + "\n" for line in [*first_lines, *parts[1:], '"""'])
 
     def _describe(self, type_: str, field: FieldDescriptorProto) -> list[str]:
         return _wrap(f"{field.name}: {self._declared.comments[f'{type_[1:]}.{field.name}']}", 16, "    ")
 
-    def _tell_result(
-        self, method: MethodDescriptorProto, fields: Sequence[FieldDescriptorProto]
-    ) -> list[str]:
+    def _tell_result(self, method: MethodDescriptorProto) -> list[str]:
+        fields = self._fields_of(method.output_type)
+        if not fields:
+            return []
         if len(fields) == 1:
             return _wrap(self._declared.comments[f"{method.output_type[1:]}.{fields[0].name}"], 12, "    ")
         about = self._declared.comments[method.output_type[1:]].removesuffix(".")
         names = ", ".join(f"`{field.name}`" for field in fields)
         return _wrap(f"{about}, with {names}.", 12, "    ")
 
-    def _errors_of(self, method: MethodDescriptorProto) -> Iterator[tuple[str, str]]:
+    def _errors_of(self, method: MethodDescriptorProto) -> list[tuple[str, str]]:
         rule = self._rule_of(method)
         is_named = "=" in rule.template
         reasons = {*rule.reasons, *(["NOT_FOUND"] if is_named else [])}
-        yield from (error for reason, error in ERRORS.items() if reason in reasons)
+        return [error for reason, error in ERRORS.items() if reason in reasons]
 
 
 def _load_declarations(root: Path) -> Any:
@@ -268,10 +244,6 @@ def _value_of(field: FieldDescriptorProto) -> str:
     return f"{field.name} or str(uuid4())" if field.name == "request_id" else field.name
 
 
-def _is_truth(field: FieldDescriptorProto) -> bool:
-    return field.type == FieldDescriptorProto.TYPE_BOOL
-
-
 def _snake_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
@@ -285,11 +257,8 @@ def _imperative(comment: str) -> str:
 
 def _tell_right(rule: Any) -> str:
     needed = RIGHTS.get(rule.right, f"Needs the scope {rule.right}.")
-    return (
-        f"{needed} Owners may call it for bots and tokens of their own.".strip()
-        if rule.is_for_owners
-        else needed
-    )
+    of_owners = " Owners may call it for bots and tokens of their own." if rule.is_for_owners else ""
+    return f"{needed}{of_owners}".strip()
 
 
 def _wrap(text: str, hanging: int, indent: str = "") -> list[str]:
