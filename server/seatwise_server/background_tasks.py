@@ -44,7 +44,7 @@ class BackgroundTasks:
         await cancel_until_ended(self._tasks)
 
 
-async def cancel_until_ended(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def cancel_until_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel tasks repeatedly until all have ended.
 
     Once is not enough: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation.

@@ -69,6 +69,7 @@ class Refusal(Exception):  # it is not an error of the server
         super().__init__(message)
         self.reason = reason
         self.code = REASONS[reason]
+        self.http_status = HTTP_STATUS[self.code]
         self.message = message
         if self.code == "RESOURCE_EXHAUSTED":
             metadata = {"retry_after": RETRY_AFTER_S, **metadata}
@@ -99,7 +100,7 @@ HTTP_STATUS: Final = {
 """The status of HTTP by canonical code, as google.rpc.Code says."""
 
 
-def write_error_body(refusal: Refusal, status: int) -> bytes:
+def write_error_body(refusal: Refusal) -> bytes:
     """Return the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -107,7 +108,8 @@ def write_error_body(refusal: Refusal, status: int) -> bytes:
         "metadata": dict(sorted(refusal.metadata.items())),
         "reason": refusal.reason,
     }
-    error = {"code": status, "details": [info], "message": refusal.message, "status": refusal.code}
+    told = {"details": [info], "message": refusal.message, "status": refusal.code}
+    error = {"code": refusal.http_status, **told}
     return json.dumps({"error": error}, separators=(",", ":"), ensure_ascii=False).encode()
 
 

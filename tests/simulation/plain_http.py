@@ -22,6 +22,7 @@ from seatwise_server.rest.rest_app import new_rest_app
 from seatwise_server.rest.routes import UrlTree
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.matches import LivingReferee
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Store, new_client
 from simulation.clock import Loop
 from simulation.network import End, Link
@@ -172,8 +173,12 @@ class HttpProcess:
         self.is_leaving = self.has_left = False
         self.on_failed: Callable[[str], None] = lambda _: None
         self.new_strength_client = None
-        find_referee = LivingReferee(Store(new_client(URL))).find_address
-        self.relays = BotRelays(lambda token: Wire(exchange, loop, lobby, token), find_referee)
+        store = Store(new_client(URL))
+        self.relays = BotRelays(
+            lambda token: Wire(exchange, loop, lobby, token),
+            LivingReferee(store).find_address,
+            OpenStreams(store.credentials),
+        )
         self._streams = EventStreams(BOT_HTTP_STREAMS)
         loop.listen = self.listener.listen
         self._main = loop.create_task(self._serve())

@@ -21,6 +21,7 @@ from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise.v1.play_service_pb2 import PlayResponse
 from seatwise_server.kernel_round_trips import MIN_RTT
 from seatwise_server.refusal import Refusal
+from seatwise_server.streams import note_arrival_of_stream
 from seatwise_server.ws.bot_socket import BotSocket
 from seatwise_server.ws.websocket_server import PLAY_PATH, Upgrade, UpgradeRules, check_upgrade
 from simulation.clock import Loop
@@ -203,7 +204,7 @@ class SocketServer:
             link.close(end)
             return
         link.send(end, Upgraded())
-        socket = BotSocket(upgrade.format)
+        socket = BotSocket(upgrade.format, note_arrival_of_stream())
         transport = Transport(link, end, socket)
         transport.on_sent = lambda: self._listener.on_sent()
         if upgrade.path == PLAY_PATH:

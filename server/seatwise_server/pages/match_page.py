@@ -33,13 +33,7 @@ from seatwise_server.pages.page_responses import (
 from seatwise_server.play.game_views import GameViews, ViewsFailed
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_call import (
-    FOREVER,
-    JSON_TYPE,
-    caching_headers,
-    is_unchanged,
-    unchanged_response,
-)
+from seatwise_server.rest.http_call import FOREVER, JSON_TYPE, versioned_response
 from seatwise_server.streams import SharedStream
 
 
@@ -368,10 +362,7 @@ class MatchPage:
             why = f"its steps cannot be shown ({failed}); download the record"
             raise Refusal("NOT_FOUND", why) from None
         cache_control = f"public, {FOREVER}"
-        if is_unchanged(request, kept.replay.chain):
-            return unchanged_response(kept.replay.chain, cache_control)
-        headers = caching_headers(kept.replay.chain, cache_control)
-        return Response(kept.json, headers=headers, media_type=JSON_TYPE)
+        return versioned_response(request, kept.replay.chain, cache_control, lambda: kept.json)
 
     async def find_replay(self, name: str) -> KeptReplay:
         """Return the replay. Raises `Refusal` where the record cannot be read yet."""

@@ -23,7 +23,7 @@ from seatwise_server.pages.match_page import KeptReplay, MatchPage
 from seatwise_server.pages.page_responses import game_title, has_png, note_peer
 from seatwise_server.play.game_views import ViewsFailed
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_call import FOREVER, caching_headers, is_unchanged, unchanged_response
+from seatwise_server.rest.http_call import FOREVER, caching_headers, is_unchanged
 
 WIDTH: Final = 1200
 HEIGHT: Final = 630
@@ -59,7 +59,7 @@ class PositionPictures:
             raise Refusal("NOT_FOUND", f"{name} has {len(replay.frames)} steps")
         version, how_long = f"{replay.chain[:32]}-{file}", f"public, {FOREVER}"
         if is_unchanged(request, version):
-            return unchanged_response(version, how_long)
+            return Response(status_code=304, headers=caching_headers(version, how_long))
         picture = self._kept.get((name, file))
         if picture is None:
             if self._rate.measure_wait("", 1):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,7 +18,6 @@ from starlette.responses import Response
 from seatwise.errors import SeatwiseError
 from seatwise.link.security import Security
 from seatwise.link.wire import GrpcWire, Wire, WireStream
-from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse
 from seatwise.v1.play_service_pb2 import (
     MoveRejected,
@@ -74,10 +72,8 @@ def wires_to(http: HttpSettings) -> WireFactory:
 class BotRelays:
     """The state that this process keeps of bots over HTTP: the addresses of their referees, and their open play streams."""
 
-    def __init__(
-        self, new_wire: WireFactory, find_referee: FindReferee, open_streams: OpenStreams | None = None
-    ) -> None:
-        """`open_streams` ends a play stream whose token is taken away; without it, only the bot's referees do."""
+    def __init__(self, new_wire: WireFactory, find_referee: FindReferee, open_streams: OpenStreams) -> None:
+        """`open_streams` ends a play stream whose token is taken away."""
         self._open_streams = open_streams
         self._new_wire = new_wire
         self._find_referee = find_referee
@@ -145,7 +141,7 @@ class BotRelays:
                 # Its streams must be gone before there are new ones: of two at a referee, the one that opens last replaces the other.
                 older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=caller.bot))
                 await older.close()
-            with self._open_streams.track_stream(caller, play) if self._open_streams else nullcontext():
+            with self._open_streams.track_stream(caller, play):
                 yield PlayResponse()
                 while True:
                     yield await play.next_message()
@@ -332,8 +328,6 @@ def refusal_of_relay(error: SeatwiseError) -> Refusal:
 
 HTTP_ATTENDANCE_PATH = "/v1/attendance"
 HTTP_PLAY_PATH = "/v1/play"
-_ATTEND = f"{lobby_service_pb2.DESCRIPTOR.package}.LobbyService.Attend"
-_PLAY_OPERATION = f"{play_service_pb2.DESCRIPTOR.package}.PlayService.Play"
 _SAMPLE_NONCE = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
@@ -351,16 +345,15 @@ class BotRoute:
     """The body of a request."""
 
 
-def _route_of(method: str, verb: str, path: str) -> HttpRoute:
+def _route_of(operation: str, verb: str, path: str) -> HttpRoute:
+    name = operation[1:].replace("/", ".")
+    method = descriptor_pool.Default().FindMethodByName(name)
     body = WHOLE_BODY if verb == "POST" else NO_BODY
-    reasons = method_rules()[method].reasons
-    return HttpRoute(
-        descriptor_pool.Default().FindMethodByName(method), verb, path, body, "", "", path, reasons
-    )
+    return HttpRoute(method, verb, path, body, "", "", path, method_rules()[name].reasons)
 
 
 READ_ATTENDANCE = BotRoute(
-    _route_of(_ATTEND, "GET", HTTP_ATTENDANCE_PATH),
+    _route_of(ATTEND_METHOD, "GET", HTTP_ATTENDANCE_PATH),
     "attend",
     "A bot attends as long as it reads this stream",
     "The stream has one message on each line: first the welcome, then all open seats of the bot, then offers as they come. A "
@@ -368,7 +361,7 @@ READ_ATTENDANCE = BotRoute(
     "The stream of what the lobby says",
 )
 CHANGE_ATTENDANCE = BotRoute(
-    _route_of(_ATTEND, "POST", HTTP_ATTENDANCE_PATH),
+    _route_of(ATTEND_METHOD, "POST", HTTP_ATTENDANCE_PATH),
     "changeAttendance",
     "Changes the limit of matches of a bot that attends",
     "The stream of the bot must be open at this server. It has a new welcome when the limit applies.",
@@ -376,7 +369,7 @@ CHANGE_ATTENDANCE = BotRoute(
     {"maxMatches": 4},
 )
 READ_PLAY = BotRoute(
-    _route_of(_PLAY_OPERATION, "GET", HTTP_PLAY_PATH),
+    _route_of(PLAY_METHOD, "GET", HTTP_PLAY_PATH),
     "play",
     "The stream of what referees say to a bot",
     "The stream has one message on each line. The first is empty: items may be posted from then on. The server follows the "
@@ -384,7 +377,7 @@ READ_PLAY = BotRoute(
     "The stream of what referees say",
 )
 SEND_ITEMS = BotRoute(
-    _route_of(_PLAY_OPERATION, "POST", HTTP_PLAY_PATH),
+    _route_of(PLAY_METHOD, "POST", HTTP_PLAY_PATH),
     "sendItems",
     "Sends items of a bot to the referees of its matches",
     "The stream of the bot must be open at this server: answers to items come there. Post one request after the other, so that "

@@ -17,8 +17,8 @@ from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.counts import COUNTS
 from seatwise_server.json_writer import write_json
 from seatwise_server.limits import HTTP_STREAMS, PlaceLimit, Places
-from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_call import JSON_TYPE, accepted_type, call_log_of, write_error
+from seatwise_server.refusal import Refusal, write_error_body
+from seatwise_server.rest.http_call import JSON_TYPE, accepted_type, call_log_of
 
 Items: TypeAlias = AsyncGenerator[Any, None]
 
@@ -33,34 +33,26 @@ class StreamForm:
     """How items are written."""
 
     media_type: str
-    opening: bytes
     heartbeat: bytes
-    before_item: bytes
     after_item: bytes
-    before_error: bytes
-    ending: bytes
+    opening: bytes = b""
+    before_item: bytes = b""
+    before_error: bytes = b""
+    ending: bytes = b""
 
 
 SSE = StreamForm(
     media_type="text/event-stream",
-    opening=b"retry: 3000\n\n",
     heartbeat=b":\n\n",
-    before_item=b"data: ",
     after_item=b"\n\n",
+    opening=b"retry: 3000\n\n",
+    before_item=b"data: ",
     before_error=b"event: refused\ndata: ",
     ending=b"event: end\ndata: {}\n\n",
 )
 """An EventSource connects again after every end. So a page closes it when it has read `end` or `refused`."""
 
-NDJSON = StreamForm(
-    media_type="application/x-ndjson",
-    opening=b"",
-    heartbeat=b"\n",
-    before_item=b"",
-    after_item=b"\n",
-    before_error=b"",
-    ending=b"",
-)
+NDJSON = StreamForm(media_type="application/x-ndjson", heartbeat=b"\n", after_item=b"\n")
 """An empty line is a sign of life. The line of a refusal has `error` as its only key."""
 
 STREAM_TYPES = (NDJSON.media_type, SSE.media_type, JSON_TYPE)
@@ -107,8 +99,6 @@ class EventStreams:
 
 
 class _EventStreamResponse(Response):
-    """Sends items as they come, until they end, the caller hangs up, or the server stops."""
-
     def __init__(self, streams: EventStreams, request: Request, items: Items, form: StreamForm) -> None:
         super().__init__(headers=_HEADERS, media_type=form.media_type)
         del self.headers["content-length"]
@@ -129,12 +119,12 @@ class _EventStreamResponse(Response):
 
     async def _send_rest(self, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
         gone = asyncio.create_task(_wait_for_disconnect(receive))
-        stop = asyncio.create_task(_wait_for(stopping))
+        stop = asyncio.create_task(stopping.wait())
         news: asyncio.Task[Any] | None = None
         try:
             is_open = True
             while is_open:
-                news = news or asyncio.create_task(_next_item(self._items))
+                news = news or asyncio.ensure_future(anext(self._items, None))
                 await asyncio.wait(
                     (news, gone, stop), timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
                 )
@@ -170,18 +160,10 @@ class _EventStreamResponse(Response):
     def _encode_error(self, error: Exception) -> bytes:
         refusal = call_log_of(self._request).refusal_for(error)
         COUNTS.count_http_refusal(refusal.reason)
-        return self._form.before_error + write_error(refusal) + self._form.after_item
+        return self._form.before_error + write_error_body(refusal) + self._form.after_item
 
     async def _send_chunk(self, send: Send, chunk: bytes, *, is_open: bool) -> None:
         await send({"type": "http.response.body", "body": chunk, "more_body": is_open})
-
-
-async def _next_item(items: Items) -> Any:
-    return await anext(items, None)
-
-
-async def _wait_for(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from google.protobuf.message import Message
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Scope
 
 from seatwise_server.counts import COUNTS
 from seatwise_server.limits import RateLimit
-from seatwise_server.refusal import HTTP_STATUS, Refusal, write_error_body
+from seatwise_server.refusal import Refusal, write_error_body
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.call_log import CallLog
 
@@ -26,26 +25,11 @@ class HttpRefusal(Refusal):
     """A refusal that only HTTP knows, with its own status and headers: 405 with Allow, 413."""
 
     def __init__(
-        self,
-        status: int,
-        reason: str,
-        message: str,
-        headers: Mapping[str, str] | None = None,
-        **metadata: str,
+        self, status: int, reason: str, message: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(reason, message, **metadata)
-        self.status = status
+        super().__init__(reason, message)
+        self.http_status = status
         self.headers = headers or {}
-
-
-def http_status_of(refusal: Refusal) -> int:
-    """Return the status of the response that tells of a refusal."""
-    return refusal.status if isinstance(refusal, HttpRefusal) else HTTP_STATUS[refusal.code]
-
-
-def write_error(refusal: Refusal) -> bytes:
-    """Return the refusal as JSON: `{"error": {"code", "status", "message", "details"}}`, with exactly one ErrorInfo."""
-    return write_error_body(refusal, http_status_of(refusal))
 
 
 _RATE_LIMIT = "seatwise.rate_limit"
@@ -72,7 +56,7 @@ def error_headers(refusal: Refusal) -> dict[str, str]:
     headers = {"cache-control": "no-store"}
     if isinstance(refusal, HttpRefusal):
         headers |= refusal.headers
-    if http_status_of(refusal) == 401:
+    if refusal.http_status == 401:
         headers["www-authenticate"] = CHALLENGE
     if retry_after := refusal.metadata.get("retry_after"):
         headers["retry-after"] = retry_after
@@ -82,7 +66,7 @@ def error_headers(refusal: Refusal) -> dict[str, str]:
 def error_response(refusal: Refusal) -> Response:
     """Return the response that tells of a refusal, and count it."""
     COUNTS.count_http_refusal(refusal.reason)
-    return Response(write_error(refusal), http_status_of(refusal), error_headers(refusal), JSON_TYPE)
+    return Response(write_error_body(refusal), refusal.http_status, error_headers(refusal), JSON_TYPE)
 
 
 LARGEST_BODY = 256 * 1024
@@ -201,11 +185,6 @@ ASK_AGAIN = "no-cache"
 DO_NOT_KEEP = "no-store"
 
 
-def digest_of(message: Message) -> str:
-    """Return a text that changes when the message does. It costs a tenth of writing the JSON (measured)."""
-    return hashlib.blake2b(message.SerializeToString(deterministic=True), digest_size=12).hexdigest()
-
-
 def text_digest(text: bytes) -> str:
     """Return a text of fixed length that changes when this one does."""
     return hashlib.blake2b(text, digest_size=12).hexdigest()
@@ -230,11 +209,15 @@ def is_unchanged(request: Request, version: str) -> bool:
     return f'"{version}"' in tags or "*" in tags
 
 
-def unchanged_response(version: str, cache_control: str) -> Response:
-    """Return 304."""
-    return Response(status_code=304, headers=caching_headers(version, cache_control))
-
-
-def json_response(body: bytes, headers: dict[str, str]) -> Response:
-    """Return 200 with JSON."""
-    return Response(body, headers=headers, media_type=JSON_TYPE)
+def versioned_response(
+    request: Request,
+    version: str,
+    cache_control: str,
+    write: Callable[[], bytes],
+    media_type: str = JSON_TYPE,
+) -> Response:
+    """Return 304 if the caller has this version already; if not, 200 with what `write` returns."""
+    headers = caching_headers(version, cache_control)
+    if is_unchanged(request, version):
+        return Response(status_code=304, headers=headers)
+    return Response(write(), headers=headers, media_type=media_type)

@@ -20,8 +20,8 @@ from uvicorn.server import ServerState
 from seatwise_server.counts import COUNTS
 from seatwise_server.limits import HTTP_CONNECTIONS, Places
 from seatwise_server.proxy_networks import ProxyNetworks
-from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_call import HttpRefusal, error_headers, http_status_of, write_error
+from seatwise_server.refusal import Refusal, write_error_body
+from seatwise_server.rest.http_call import HttpRefusal, error_headers
 
 REQUEST_S = 10.0
 """A request has arrived in full by then, or its connection is closed."""
@@ -154,7 +154,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # The life of a connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The transport calls it first."""
         super().connection_made(transport)
         _notice_half_open(transport)
         self._address = self.client[0] if self.client else ""
@@ -165,7 +164,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._hang_up(self._only_for_bots)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The transport calls it last."""
         self._counted.give_back(self, self._address)
         for timer in (self._request_timer, self._write_timer, self._close_timer):
             if timer:
@@ -174,7 +172,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the next bytes."""
         for start in range(0, len(data), PARSED_AT_ONCE):
             self._parse(data[start : start + PARSED_AT_ONCE])
 
@@ -215,7 +212,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        """A request begins."""
         super().on_message_begin()
         self._is_in_head = self._has_boundary = True
         self._head_bytes = self._body_bytes = 0
@@ -224,12 +220,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._start_request_timer()
 
     def on_url(self, url: bytes) -> None:
-        """A piece of the URL."""
         self._count_head(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
         self._count_head(len(name) + len(value) + 4)
         if self._is_in_head:  # what follows a body in chunks decides nothing
             self._check_single(name.lower())
@@ -266,14 +260,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
         self._body_bytes += len(body)
         if self._body_bytes > MOST_DISCARDED:
             self._refuse(HttpRefusal(413, "REQUEST_TOO_LARGE", "the body is much too large"))
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is there in full."""
         if self.parser.should_upgrade():
             return
         if self._request_timer:
@@ -371,7 +363,7 @@ def _head_too_large() -> HttpRefusal:
 
 def _raw_response(refusal: Refusal) -> bytes:
     """The response where no application is asked."""
-    status, body = HTTPStatus(http_status_of(refusal)), write_error(refusal)
+    status, body = HTTPStatus(refusal.http_status), write_error_body(refusal)
     headers = error_headers(refusal) | {
         "connection": "close",
         "content-length": str(len(body)),

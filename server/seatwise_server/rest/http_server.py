@@ -182,7 +182,6 @@ class _ToStructlog(logging.Handler):
     """Passes on what uvicorn logs as an error. Its warnings tell of bytes that are no HTTP: callers are told of these."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """As the standard library asks."""
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, asyncio.CancelledError):
             log.error("http_server_failed", text=record.getMessage().strip(), exc_info=error)
@@ -193,7 +192,7 @@ class _ToStructlog(logging.Handler):
 AddPages: TypeAlias = Callable[
     [UrlTree, Sequence[Operation], Authenticator, EventStreams, Callable[[], bool]], None
 ]
-"""Adds pages to the URLs of a process, which call its operations. The last argument is what /readyz says."""
+"""Adds the pages for people, which call the operations. The last argument is what /readyz says."""
 
 
 class RestDoor:
@@ -205,11 +204,9 @@ class RestDoor:
         port: HttpPort,
         certificate: CertificateReloader | None,
         find_referee: FindReferee,
-        add_pages: AddPages | None = None,
+        add_pages: AddPages,
     ) -> None:
-        """`find_referee` is for bots that ask for a match of which this process knows nothing. `add_pages` adds the pages for
-        people; without it there are only the URLs of the API.
-        """
+        """`find_referee` is for bots that ask for a match of which this process knows nothing."""
         self._add_pages = add_pages
         self._find_referee = find_referee
         self._settings = settings
@@ -229,8 +226,7 @@ class RestDoor:
     ) -> None:
         """Begin to answer. `is_ready` is what /readyz says."""
         urls = new_url_tree(operations, authenticator, self._streams, is_ready)
-        if self._add_pages:
-            self._add_pages(urls, operations, authenticator, self._streams, is_ready)
+        self._add_pages(urls, operations, authenticator, self._streams, is_ready)
         if self._settings.lobby:
             relays = BotRelays(wires_to(self._settings), self._find_referee, open_streams)
             add_bot_endpoints(urls, relays, authenticator, self._bot_streams)

@@ -11,8 +11,9 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from seatwise.codec.json_values import JSON_VALUE
-from seatwise_server.refusal import HTTP_STATUS, REASONS
+from seatwise_server.refusal import HTTP_STATUS, REASONS, write_error_body
 from seatwise_server.rest.bot_relay import BOT_ROUTES, BotRoute
+from seatwise_server.rest.http_call import HttpRefusal
 from seatwise_server.rest.openapi_examples import ID_EXAMPLES, example_of_message
 from seatwise_server.rest.routes import HTTP_ROUTES, NO_BODY, WHOLE_BODY, HttpRoute
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
@@ -59,11 +60,8 @@ class SchemaRegistry:
     """The schemas of one document, under the names by which they refer to each other."""
 
     def __init__(self) -> None:
-        self._schemas: dict[str, Schema] = {}
-
-    def all_schemas(self) -> dict[str, Schema]:
-        """Return all that was referred to, by name."""
-        return dict(sorted(self._schemas.items()))
+        self.schemas: dict[str, Schema] = {}
+        """All that was referred to, by name."""
 
     def refer_to(
         self, type_: Descriptor | EnumDescriptor, *, is_input: bool = False, without: str = ""
@@ -74,17 +72,17 @@ class SchemaRegistry:
         """
         is_input = is_input and isinstance(type_, Descriptor)
         name = schema_name(type_) + ("Input" if is_input and not type_.name.endswith("Request") else "")
-        if name not in self._schemas:
-            self._schemas[name] = {}  # a type may contain itself
+        if name not in self.schemas:
+            self.schemas[name] = {}  # a type may contain itself
             if isinstance(type_, EnumDescriptor):
-                self._schemas[name] = _enum_schema(type_)
+                self.schemas[name] = _enum_schema(type_)
             else:
-                self._schemas[name] = self._message_schema(type_, is_input=is_input, without=without)
+                self.schemas[name] = self._message_schema(type_, is_input=is_input, without=without)
         return {"$ref": f"#/components/schemas/{name}"}
 
     def needs_fields(self, reference: Schema) -> bool:
         """Return whether the schema of this reference has required fields."""
-        return "required" in self._schemas[reference["$ref"].rpartition("/")[2]]
+        return "required" in self.schemas[reference["$ref"].rpartition("/")[2]]
 
     def _message_schema(self, type_: Descriptor, *, is_input: bool, without: str) -> Schema:
         """A response always has the fields without presence. A request needs only those that the proto declares as required."""
@@ -149,12 +147,13 @@ def _description_of(element: Descriptor | EnumDescriptor | FieldDescriptor) -> S
 
 
 def _enum_schema(type_: EnumDescriptor) -> Schema:
-    """Return the schema of an enum, with each value and its comment. A client must expect values that a newer server adds."""
-    comments = read_comments()  # they name a value with its enum, which protobuf's own full names leave out
-    values = [f"- `{value.name}`: {comments[f'{type_.full_name}.{value.name}']}" for value in type_.values]
+    """Return the schema of an enum, with the comments of its values. A client must expect values that a newer server adds."""
+    names, comments = [value.name for value in type_.values], read_comments()
+    told = [(name, comments.get(f"{type_.full_name}.{name}")) for name in names]
+    values = [f"- `{name}`: {comment}" for name, comment in told if comment]
     return {
         "type": "string",
-        "enum": [value.name for value in type_.values],
+        "enum": names,
         "description": "\n".join([comments[type_.full_name], "", *values]),
     }
 
@@ -252,35 +251,15 @@ def reasons_of(route: HttpRoute) -> list[str]:
     return [reason for reason in REASONS if reason in reasons]
 
 
-class ErrorResponses:
-    """The responses of errors of one document. Operations with the same reasons share them."""
-
-    def __init__(self) -> None:
-        self._responses: dict[str, Any] = {}
-
-    def all_responses(self) -> dict[str, Any]:
-        """Return all that was referred to, by name."""
-        return dict(sorted(self._responses.items()))
-
-    def refer_to(self, route: HttpRoute) -> dict[str, Any]:
-        """Return references to the responses of a route's errors, by HTTP status."""
-        by_status = {
-            status: [reason]
-            for status, reason in HTTP_REASONS.items()
-            if route.body != NO_BODY or status not in ONLY_WITH_A_BODY
-        }
-        for reason in reasons_of(route):
-            by_status.setdefault(HTTP_STATUS[REASONS[reason]], []).append(reason)
-        return {
-            str(status): self._refer_to_status(status, reasons)
-            for status, reasons in sorted(by_status.items())
-        }
-
-    def _refer_to_status(self, status: int, reasons: list[str]) -> dict[str, Any]:
-        words = "".join(word.capitalize() for reason in reasons for word in reason.split("_"))
-        name = f"Error{status}{words}"
-        self._responses[name] = _error_response(status, reasons)
-        return {"$ref": f"#/components/responses/{name}"}
+def _reasons_by_status(route: HttpRoute) -> dict[int, list[str]]:
+    found = {
+        status: [reason]
+        for status, reason in HTTP_REASONS.items()
+        if route.body != NO_BODY or status not in ONLY_WITH_A_BODY
+    }
+    for reason in reasons_of(route):
+        found.setdefault(HTTP_STATUS[REASONS[reason]], []).append(reason)
+    return dict(sorted(found.items()))
 
 
 def _error_response(status: int, reasons: list[str]) -> dict[str, Any]:
@@ -297,11 +276,11 @@ def _error_headers(status: int) -> dict[str, Any]:
     if status == 401:
         return {"headers": {"WWW-Authenticate": _header("Bearer: send a token")}}
     if status == 429:
+        again = "Seconds to wait before the next attempt"
         limit = "Of reads or changes: the units that are left, and the seconds until all are there"
         policy = "Of reads or changes: the units at once, and the seconds in which they come back"
-        again = _header("Seconds to wait before the next attempt")
-        limits = {"RateLimit": _header(limit), "RateLimit-Policy": _header(policy)}
-        return {"headers": {"Retry-After": again, **limits}}
+        told = {"Retry-After": again, "RateLimit": limit, "RateLimit-Policy": policy}
+        return {"headers": {name: _header(text) for name, text in told.items()}}
     return {}
 
 
@@ -309,16 +288,8 @@ def _header(description: str) -> dict[str, Any]:
     return {"description": description, "schema": {"type": "string"}}
 
 
-def _error_example(status: int, reason: str) -> dict[str, Any]:
-    code = REASONS[reason]
-    metadata = {"retry_after": "10"} if code == "RESOURCE_EXHAUSTED" else {}
-    info = {
-        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-        "reason": reason,
-        "domain": "seatwise",
-        "metadata": metadata,
-    }
-    return {"error": {"code": status, "status": code, "message": _MESSAGES[reason], "details": [info]}}
+def _error_example(status: int, reason: str) -> Any:
+    return json.loads(write_error_body(HttpRefusal(status, reason, _MESSAGES[reason])))
 
 
 def error_schema() -> dict[str, Any]:
@@ -391,13 +362,6 @@ _TOKEN_SCHEME: Json = {
     "scheme": "bearer",
     "description": "A token that the operator has given out.",
 }
-_SECURITY: dict[Access, list[Json]] = {
-    Access.PUBLIC: [{}, {"token": []}],
-    Access.TOKEN: [{"token": []}],
-    Access.JOIN: [{"token": []}],
-    **{scope: [{"token": []}] for scope in SCOPES_OF_PEOPLE},
-    **{scope: [{"token": []}] for scope in SCOPES_OF_BOTS},
-}
 _RIGHTS = {
     Access.PUBLIC: "Needs no token.",
     Access.TOKEN: "Needs a token: the admin's, or the bot's own.",
@@ -444,7 +408,8 @@ class _DocumentWriter:
 
     def __init__(self) -> None:
         self._registry = SchemaRegistry()
-        self._errors = ErrorResponses()
+        self._errors: dict[str, Json] = {}
+        """By name. Operations with the same reasons share them."""
 
     def write_paths(self) -> Json:
         paths: dict[str, Json] = {}
@@ -453,8 +418,8 @@ class _DocumentWriter:
         for it in BOT_ROUTES:
             paths.setdefault(it.route.path, {})[it.route.verb.lower()] = self._bot_operation(it)
         components = {
-            "schemas": {**self._registry.all_schemas(), "Error": error_schema()},
-            "responses": self._errors.all_responses(),
+            "schemas": {**dict(sorted(self._registry.schemas.items())), "Error": error_schema()},
+            "responses": dict(sorted(self._errors.items())),
             "securitySchemes": {"token": _TOKEN_SCHEME},
         }
         return {"paths": paths, "components": components}
@@ -467,15 +432,24 @@ class _DocumentWriter:
             "tags": [route.method.containing_service.name],
             "summary": first_sentence(comment),
             "description": f"{comment} {_RIGHTS[access]}",
-            "security": _SECURITY[access],
+            "security": [*([{}] if access is Access.PUBLIC else []), {"token": []}],
             "parameters": _parameters(route),
             **_request_body(route, self._registry),
             "responses": {
                 "200": _success(route, self._registry),
                 **({"304": _UNCHANGED} if has_etag(route) else {}),
-                **self._errors.refer_to(route),
+                **{
+                    str(status): self._error(status, its) for status, its in _reasons_by_status(route).items()
+                },
             },
         }
+
+    def _error(self, status: int, reasons: list[str]) -> Json:
+        """Return a reference to the response."""
+        words = "".join(word.capitalize() for reason in reasons for word in reason.split("_"))
+        name = f"Error{status}{words}"
+        self._errors[name] = _error_response(status, reasons)
+        return {"$ref": f"#/components/responses/{name}"}
 
     def _bot_operation(self, it: BotRoute) -> Json:
         """The methods of bots are streams in both directions: over HTTP each direction is an operation of its own."""

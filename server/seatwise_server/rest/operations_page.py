@@ -74,7 +74,6 @@ def _operations_by_service() -> list[tuple[Json, list[Json]]]:
 
 
 def _to_prose(text: str) -> Markup:
-    """Return paragraphs and list."""
     return Markup("").join(_to_block(block) for block in text.split("\n\n"))
 
 

@@ -87,8 +87,7 @@ class HttpRoute:
 
     def resource_name(self, values: list[str]) -> str:
         """Put the values of `path_parameters` into `name_pattern`: ["my-bot", "1"] gives bots/my-bot/versions/1."""
-        remaining = iter(values)
-        return "/".join(next(remaining) if part == "*" else part for part in self.name_pattern.split("/"))
+        return self.name_pattern.replace("*", "{}").format(*values)
 
 
 def _route_of(method: MethodDescriptor, rule: MethodRule) -> HttpRoute:
@@ -101,14 +100,12 @@ def _route_of(method: MethodDescriptor, rule: MethodRule) -> HttpRoute:
 
 def _with_parameters(pattern: str) -> str:
     """Name each variable part after its collection: leagues/* becomes leagues/{league}."""
-    parts = pattern.split("/")
-    return "/".join(
-        f"{{{_parameter_of(parts[place - 1])}}}" if part == "*" else part for place, part in enumerate(parts)
-    )
 
+    def name_part(found: re.Match[str]) -> str:
+        collection = found[1]
+        return f"{collection}/{{{_PARAMETERS.get(collection, collection.removesuffix('s'))}}}"
 
-def _parameter_of(collection: str) -> str:
-    return _PARAMETERS.get(collection, collection.removesuffix("s"))
+    return re.sub(r"(\w+)/\*", name_part, pattern)
 
 
 HTTP_ROUTES = tuple(

@@ -92,7 +92,6 @@ class PlaySockets:
         self._open_streams = open_streams
 
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
-        """One socket, from its upgrade to its end."""
         with _reporting_errors(PLAY_METHOD, socket):
             caller = await self._authentication.authorize_socket(socket, upgrade, PLAY_METHOD, peer)
             read_kernel = socket.round_trip_ms if IS_MEASURED_HERE else None
@@ -119,7 +118,6 @@ class AttendSockets:
         self._open_streams = open_streams
 
     async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
-        """One socket, from its upgrade to its end."""
         with _reporting_errors(ATTEND_METHOD, socket):
             caller = await self._authentication.authorize_socket(socket, upgrade, ATTEND_METHOD, peer)
             first = await _first_request(socket)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+import grpc
 from picows import WSFrame, WSListener, WSMsgType, WSTransport
 
 from seatwise_server.kernel_round_trips import read_round_trip_ms
 from seatwise_server.play.inbound import ITEMS_PER_TURN, InboundItems
 from seatwise_server.play.play_stream import PushedPlayStream
-from seatwise_server.refusal import HTTP_STATUS, REFUSAL_DELIVERY_S, Refusal, write_error_body
-from seatwise_server.streams import StreamArrival, note_arrival_of_stream
+from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal, write_error_body
+from seatwise_server.streams import StreamArrival
 from seatwise_server.ws.message_formats import MessageFormat, ReadItem
 
 # Refusals as a WebSocket tells them: a last text message with the error of AIP-193, and a close code with the reason.
@@ -21,34 +22,11 @@ from seatwise_server.ws.message_formats import MessageFormat, ReadItem
 FIRST_CLOSE_CODE = 4000
 """Close codes of applications begin here (RFC 6455, section 7.4.2). The number of the canonical code is added."""
 
-_NUMBERS = {
-    "INVALID_ARGUMENT": 3,
-    "NOT_FOUND": 5,
-    "ALREADY_EXISTS": 6,
-    "PERMISSION_DENIED": 7,
-    "RESOURCE_EXHAUSTED": 8,
-    "FAILED_PRECONDITION": 9,
-    "ABORTED": 10,
-    "INTERNAL": 13,
-    "UNAVAILABLE": 14,
-    "UNAUTHENTICATED": 16,
-}
-"""Of the canonical codes."""
-
 
 def close_code(refusal: Refusal) -> int:
     """Return the code with which a refused WebSocket is closed: 4016 for UNAUTHENTICATED, and so on."""
-    return FIRST_CLOSE_CODE + _NUMBERS[refusal.code]
-
-
-def http_status(refusal: Refusal) -> int:
-    """Return the status of an upgrade that is refused."""
-    return HTTP_STATUS[refusal.code]
-
-
-def encode_error(refusal: Refusal) -> bytes:
-    """Return the refusal as JSON, in the form of AIP-193."""
-    return write_error_body(refusal, http_status(refusal))
+    number: int = grpc.StatusCode[refusal.code].value[0]
+    return FIRST_CLOSE_CODE + number
 
 
 NORMAL_CLOSURE, PROTOCOL_ERROR, UNSUPPORTED_DATA, MESSAGE_TOO_BIG = 1000, 1002, 1003, 1009
@@ -68,41 +46,23 @@ class SocketMessage(NamedTuple):
     """When it arrived, by the clock of the loop."""
 
 
-class SocketReader(Protocol):
-    """Takes the messages of a socket in the turn in which they arrive."""
-
-    def on_message(self, message: SocketMessage) -> None:
-        """A message has arrived."""
-
-    def on_turn_end(self) -> None:
-        """No more whole frames have arrived for now."""
-
-    def on_closed(self) -> None:
-        """The peer closes the socket, or is gone."""
-
-    def pause_writing(self) -> None:
-        """More is written than the peer reads."""
-
-    def resume_writing(self) -> None:
-        """The peer reads again."""
-
-
 class BotSocket(WSListener):
     """The server's end of a WebSocket. Messages wait in a queue until somebody reads them, or until a reader is set."""
 
-    def __init__(self, message_format: MessageFormat, arrival: StreamArrival | None = None) -> None:
-        """`arrival` is when the connection came; None means that it comes now."""
+    def __init__(self, message_format: MessageFormat, arrival: StreamArrival) -> None:
+        """`arrival` is when the connection came."""
         self.format = message_format
-        self.arrival = arrival or note_arrival_of_stream()
+        self.arrival = arrival
         self._loop = asyncio.get_running_loop()
         self._transport: WSTransport | None = None
         self._queue: deque[SocketMessage] = deque()
         self._arrived = asyncio.Event()
-        self._reader: SocketReader | None = None
+        self._reader: PlayInput | None = None
         self._parts: bytearray | None = None
         """The fragments of a message that is not complete."""
         self._is_text = False
-        self._is_paused = False
+        self.is_paused = False
+        """Whether the socket is not read for now."""
         self.is_blocked = False
         """More is written than the peer reads."""
         self._room = asyncio.Event()
@@ -134,7 +94,7 @@ class BotSocket(WSListener):
             self.resume_reading()
         return message
 
-    def set_reader(self, reader: SocketReader) -> None:
+    def set_reader(self, reader: PlayInput) -> None:
         """From now on messages go to the reader at once; first those that wait."""
         self._reader = reader
         while self._queue:
@@ -161,27 +121,22 @@ class BotSocket(WSListener):
         """Return when the peer reads what is sent to it."""
         await self._room.wait()
 
-    @property
-    def is_paused(self) -> bool:
-        """Whether the socket is not read for now."""
-        return self._is_paused
-
     def pause_reading(self) -> None:
         """Let what the peer sends wait at the peer."""
-        if not self._is_paused and self._transport is not None:
-            self._is_paused = True
+        if not self.is_paused and self._transport is not None:
+            self.is_paused = True
             self._transport.underlying_transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Reads on."""
-        if self._is_paused and self._transport is not None and not self.is_closed:
-            self._is_paused = False
+        if self.is_paused and self._transport is not None and not self.is_closed:
+            self.is_paused = False
             self._transport.underlying_transport.resume_reading()
 
     def refuse(self, refusal: Refusal) -> None:
         """Tell the peer why the socket ends, and end it."""
         if self._transport is not None:
-            self._transport.send(WSMsgType.TEXT, encode_error(refusal))
+            self._transport.send(WSMsgType.TEXT, write_error_body(refusal))
             self.close(close_code(refusal), refusal.reason)
 
     def close(self, code: int = NORMAL_CLOSURE, reason: str = "") -> None:
@@ -208,11 +163,9 @@ class BotSocket(WSListener):
     # As picows calls it
 
     def on_ws_connected(self, transport: WSTransport) -> None:
-        """The upgrade is done."""
         self._transport = transport
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """A whole frame has arrived."""
         if self.is_closed:
             if frame.msg_type == WSMsgType.CLOSE:
                 transport.disconnect()
@@ -238,7 +191,6 @@ class BotSocket(WSListener):
             self._reader.on_turn_end()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
-        """The connection is gone."""
         self._transport = None
         self._room.set()
         self._note_closed()
@@ -302,7 +254,7 @@ class BotSocket(WSListener):
 
 
 class PlayInput:
-    """The reader of one play socket: a `SocketReader`."""
+    """The reader of one play socket: it takes messages in the turn of the loop in which they arrive."""
 
     def __init__(self, socket: BotSocket, stream: PushedPlayStream, intake: InboundItems) -> None:
         self._socket = socket
@@ -327,9 +279,11 @@ class PlayInput:
             self._socket.pause_reading()
 
     def on_turn_end(self) -> None:
+        """No more whole frames have arrived for now."""
         self._left = ITEMS_PER_TURN
 
     def on_closed(self) -> None:
+        """The peer closes the socket, or is gone."""
         if self._socket.was_closed_by_peer:
             self._stream.end(None)
         else:

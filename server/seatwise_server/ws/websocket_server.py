@@ -19,10 +19,10 @@ from picows.picows import WSAutoPingStrategy, WSProtocol  # type: ignore[attr-de
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.limits import SOCKETS, Places
 from seatwise_server.proxy_networks import ProxyNetworks
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import Refusal, write_error_body
 from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 from seatwise_server.tls.certificate_reloader import ServerContexts
-from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket, encode_error, http_status
+from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket
 from seatwise_server.ws.message_formats import FORMATS, JSON_FORMAT, PROTO_FORMAT, MessageFormat
 
 MOST_BAD_TOKENS = 100
@@ -147,21 +147,17 @@ def _is_own_page(page: str, host: str, page_port: int | None) -> bool:
     """Whether a page at host:port `page` belongs to the server at `host`."""
     if page == host or page_port is None:
         return page == host
-    name, own_name = (_name_of(each) for each in (page, host))
-    return name == own_name and (
-        not page_port or page in {f"{name}:{page_port}", *_plain_names(name, page_port)}
-    )
+    name = _name_of(page)
+    if name != _name_of(host):
+        return False
+    # A browser leaves out a port that is usual for the scheme of the page.
+    return page_port == 0 or page == f"{name}:{page_port}" or (page_port in _USUAL_PORTS and page == name)
 
 
 def _name_of(host: str) -> str:
     """Return a host without its port."""
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() else host
-
-
-def _plain_names(name: str, port: int) -> tuple[str, ...]:
-    """Return how a browser names the host at a port that is usual for its scheme: without the port."""
-    return (name,) if port in _USUAL_PORTS else ()
 
 
 def _host_of(origin: str) -> str | None:
@@ -368,7 +364,7 @@ def _refuse_upgrade(refusal: Refusal) -> WSUpgradeResponse:
         "Sec-WebSocket-Version": WEBSOCKET_VERSION,  # RFC 6455, section 4.4, wants it for those who asked for another
     }  # fmt: skip
     response: WSUpgradeResponse = WSUpgradeResponse.create_error_response(
-        http_status(refusal), encode_error(refusal), headers
+        refusal.http_status, write_error_body(refusal), headers
     )
     return response
 

@@ -25,6 +25,7 @@ from seatwise_server.rest.bot_relay import (
 )
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.matches import LivingReferee
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Store
 from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 
@@ -87,6 +88,10 @@ class FakeWire:
 
 def sit(match: str, seat: int = 0) -> PlayRequestItem:
     return PlayRequestItem(match=match, seat=seat, sit=Sit())
+
+
+def relays_over(wire: FakeWire) -> BotRelays:
+    return BotRelays(lambda _: wire, find_referee, OpenStreams(SimpleNamespace()))  # type: ignore[arg-type]
 
 
 @asynccontextmanager
@@ -181,7 +186,7 @@ async def test_a_bot_that_is_replaced_at_a_referee_is_told_so() -> None:
 async def test_a_newer_stream_begins_when_those_of_the_older_one_are_closed() -> None:
     """Of two streams of a bot at a referee the one that opens last replaces the other, and it would be the older one."""
     wire = FakeWire()
-    relays = BotRelays(lambda _: wire, find_referee)
+    relays = relays_over(wire)
     older, newer = (relays.play(BOT, note_arrival_of_stream()) for _ in range(2))
     await anext(older)
     relayed = relays.open_play(BOT.token)
@@ -245,7 +250,7 @@ async def test_a_request_comes_when_it_is_read_however_long_its_token_is_looked_
 @pytest.mark.parametrize("what", ["attend", "play"])
 async def test_a_stream_that_came_earlier_replaces_none_although_it_is_answered_later(what: str) -> None:
     wire = FakeWire()
-    relays = BotRelays(lambda _: wire, find_referee)
+    relays = relays_over(wire)
 
     def stream_that_came(arrival: StreamArrival) -> AsyncGenerator[Any, None]:
         return relays.play(BOT, arrival) if what == "play" else relays.attend(BOT, AttendRequest(), arrival)
@@ -270,7 +275,7 @@ async def find_referee() -> str:
 async def test_items_for_a_match_that_was_never_offered_go_to_a_referee() -> None:
     """A lobby without a referee answers nothing; every referee can say that a match is over or elsewhere."""
     wire = FakeWire()
-    relays = BotRelays(lambda _: wire, find_referee)
+    relays = relays_over(wire)
     play = relays.play(BOT, note_arrival_of_stream())
     await anext(play)
     relayed = relays.open_play(BOT.token)
@@ -283,7 +288,7 @@ async def test_items_for_a_match_that_was_never_offered_go_to_a_referee() -> Non
 async def test_the_newest_offer_of_a_match_says_at_which_referee_it_is() -> None:
     """Another referee has taken the match over from one that has died."""
     wire = FakeWire()
-    relays = BotRelays(lambda _: wire, find_referee)
+    relays = relays_over(wire)
     attending = relays.attend(BOT, AttendRequest(), note_arrival_of_stream())
     for address in ("dead", "two"):
         offered = asyncio.ensure_future(anext(attending))

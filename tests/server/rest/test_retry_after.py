@@ -9,10 +9,9 @@ import pytest
 from google.rpc import error_details_pb2
 
 import seatwise_server
-from seatwise_server.refusal import REASONS, RETRY_AFTER_S, Refusal
+from seatwise_server.refusal import REASONS, RETRY_AFTER_S, Refusal, write_error_body
 from seatwise_server.rest.http_call import error_response
 from seatwise_server.rpc.error_interceptor import encode_refusal
-from seatwise_server.ws.bot_socket import encode_error
 
 FULL = sorted(reason for reason, code in REASONS.items() if code == "RESOURCE_EXHAUSTED")
 
@@ -58,7 +57,7 @@ def come_back_is_told(place: str, reason: str, told: ast.expr | None) -> None:
     assert (come_back.retry_delay.seconds, come_back.retry_delay.nanos) == (int(expected), 0)
     response = error_response(refusal)
     assert (response.status_code, response.headers["retry-after"]) == (429, expected)
-    assert f'"retry_after":"{expected}"'.encode() in encode_error(refusal)
+    assert f'"retry_after":"{expected}"'.encode() in write_error_body(refusal)
     assert int(expected) >= 1, place
 
 
