@@ -19,7 +19,7 @@ import grpc
 from seatwise.errors import SeatwiseError, UnavailableError, from_rpc
 from seatwise.v1.lobby_service_pb2 import AttendResponse
 from seatwise.v1.play_service_pb2 import PlayResponse
-from seatwise_server.rpc.error_interceptor import ErrorInterceptor
+from seatwise_server.rpc.error_interceptor import CallerAddresses, ErrorInterceptor
 from seatwise_server.rpc.grpc_server import GrpcServer
 from simulation.clock import Loop
 from simulation.network import End, Link, Network
@@ -101,7 +101,7 @@ class Listener:
         self.server.server = self  # type: ignore[assignment]
         self.server._services = []
         self.server._forwarder = None
-        self.server._addresses = None
+        self.server._addresses = CallerAddresses()
         self.websockets = SocketServer(self)
         self.calls: dict[asyncio.Task[None], None] = {}
         self._handlers: list[Any] = []

@@ -82,7 +82,6 @@ class _EchoHandler(grpc.GenericRpcHandler):
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler[bytes, bytes] | None:
-        """Return the one method that there is; None for any other."""
         if handler_call_details.method != self._method:
             return None
         return grpc.stream_stream_rpc_method_handler(_echo)

@@ -100,7 +100,7 @@ class GrpcServer:
         `proxies` are addresses or networks of proxies, which say in `x-forwarded-for` who calls.
         """
         self._forwarder = forwarder
-        self._addresses: CallerAddresses | None = CallerAddresses(proxies)
+        self._addresses = CallerAddresses(proxies)
         limits = (
             ("grpc.max_allowed_incoming_connections", most_connections),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
@@ -128,7 +128,7 @@ class GrpcServer:
         for operation in operations:
             by_service.setdefault(operation.method.split("/")[1], []).append(operation)
         for service, its in by_service.items():
-            handler = service_handler(service, its, authenticator, self._forwarder, self._addresses)
+            handler = service_handler(service, its, authenticator, self._addresses, self._forwarder)
             self.server.add_generic_rpc_handlers((handler,))
         self._services += by_service
 
@@ -192,7 +192,9 @@ class _ShownDescriptors:
     def __init__(self) -> None:
         self._known = descriptor_pool.Default()
         self._newest = descriptor_pool.DescriptorPool()
-        written = json_format.MessageToJson(_proto_of(reflection_pb2.DESCRIPTOR)).replace("v1alpha", "v1")
+        proto = descriptor_pb2.FileDescriptorProto()
+        reflection_pb2.DESCRIPTOR.CopyToProto(proto)
+        written = json_format.MessageToJson(proto).replace("v1alpha", "v1")
         self._newest.Add(json_format.Parse(written, descriptor_pb2.FileDescriptorProto()))
 
     def __getattr__(self, name: str) -> Any:
@@ -218,12 +220,6 @@ def _first_found(name: str, *ways: Callable[[str], FileDescriptor]) -> FileDescr
         with suppress(KeyError):
             return find(name)
     raise KeyError(name)
-
-
-def _proto_of(file: FileDescriptor) -> descriptor_pb2.FileDescriptorProto:
-    proto = descriptor_pb2.FileDescriptorProto()
-    file.CopyToProto(proto)
-    return proto
 
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING

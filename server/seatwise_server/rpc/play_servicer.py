@@ -61,10 +61,7 @@ class PlayServicer:
         return self._referee.meters.meter_for(bot, address, read)
 
     async def _read(self, raws: AsyncIterator[bytes], stream: PlayStream) -> None:
-        """Read until the stream ends.
-
-        It never waits for the journal, only for room in an outbox that the bot does not read.
-        """
+        """Read until the stream ends. It never waits for the journal, only for room in an outbox that the bot does not read."""
         loop = asyncio.get_running_loop()
         async for raw in raws:
             at = loop.time()

@@ -7,7 +7,8 @@ are answered here: a new server is asked once or twice only, and readers should 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,24 +60,14 @@ class ReadForwarder:
         """Return the response to one read. Raises `Refusal`."""
         self._wanted.set()
         if self._channel:
-            with self._forwarded.reserve_place():
-                try:
-                    return await self._call_elsewhere(self._channel, method, request, context)
-                except ReadProcessLost:
-                    pass  # a read may be repeated
+            with self._forwarded.reserve_place(), suppress(ReadProcessLost):  # a read may be repeated
+                with _explaining_failures():
+                    answer: bytes = await self._channel.unary_unary(method)(
+                        request, timeout=context.time_remaining()
+                    )
+                return answer
         with self._own.reserve_place():
             return await answer_here()
-
-    async def _call_elsewhere(self, channel: Any, method: str, request: bytes, context: Context) -> bytes:
-        try:
-            answer: bytes = await channel.unary_unary(method)(request, timeout=context.time_remaining())
-        except grpc.aio.AioRpcError as error:
-            raise _explain_failure(error) from None
-        except asyncio.CancelledError:
-            if _is_cancelled():
-                raise
-            raise ReadProcessLost from None
-        return answer
 
     async def call_streaming(
         self, method: str, request: bytes, context: Context, answer_here: Callable[[], AsyncIterator[bytes]]
@@ -94,26 +85,32 @@ class ReadForwarder:
         with self._forwarded_watches.reserve_place():
             call = self._channel.unary_stream(method)(request, timeout=context.time_remaining())
             try:
-                async for response in call:
-                    yield response
-            except grpc.aio.AioRpcError as error:
-                raise _refusal_of_stream(_explain_failure(error)) from None
-            except asyncio.CancelledError:
-                if _is_cancelled():
-                    raise
-                raise _refusal_of_stream(ReadProcessLost()) from None
+                with _explaining_failures():
+                    async for response in call:
+                        yield response
             finally:
                 call.cancel()
 
 
-class ReadProcessLost(Exception):
+class ReadProcessLost(Refusal):
     """The other process has ended, or could not be reached."""
 
+    def __init__(self) -> None:
+        super().__init__("SERVER_STOPPING", "the process that serves spectators has ended; come back")
 
-def _is_cancelled() -> bool:
-    """Return whether this task is cancelled. A call of a closed channel raises the same error."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+
+@contextmanager
+def _explaining_failures() -> Iterator[None]:
+    """Raise the refusal of the other process, or an exception that says why there is none, for an error of gRPC in this block."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        raise _explain_failure(error) from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ReadProcessLost from None  # a call of a closed channel raises the same error
 
 
 def _explain_failure(error: grpc.aio.AioRpcError) -> BaseException:
@@ -132,9 +129,3 @@ def _decode_refusal(details: bytes) -> Refusal:
     status, info = status_pb2.Status.FromString(details), error_details_pb2.ErrorInfo()
     status.details[0].Unpack(info)
     return Refusal(info.reason, status.message, **info.metadata)
-
-
-def _refusal_of_stream(failure: BaseException) -> BaseException:
-    if isinstance(failure, ReadProcessLost):
-        return Refusal("SERVER_STOPPING", "the process that serves spectators has ended; come back")
-    return failure

@@ -26,96 +26,74 @@ def service_handler(
     service: str,
     operations: Iterable[Operation],
     authenticator: Authenticator,
-    forwarder: ReadForwarder | None = None,
-    addresses: CallerAddresses | None = None,
+    addresses: CallerAddresses,
+    forwarder: ReadForwarder | None,
 ) -> grpc.GenericRpcHandler:
     """Return the handler of one proto service, for `grpc.aio.Server.add_generic_rpc_handlers`.
 
     With a forwarder, calls of public methods without a token go through it. `addresses` knows the proxies.
     """
-    callers = _Callers(authenticator, addresses or CallerAddresses())
     handlers = {
-        it.method.rpartition("/")[2]: _forwarding_handler(it, callers, forwarder)
-        if forwarder and it.access is Access.PUBLIC
-        else _method_handler(it, callers)
+        it.method.rpartition("/")[2]: _OperationHandler(it, authenticator, addresses, forwarder).for_grpc()
         for it in operations
     }
     return grpc.method_handlers_generic_handler(service, handlers)
 
 
-class _Callers:
-    """Finds out who calls, and waits until it is the caller's turn."""
+class _OperationHandler:
+    """Serves one operation in raw bytes: a request that is forwarded is read here only for its cost, and goes on as it came."""
 
-    def __init__(self, authenticator: Authenticator, addresses: CallerAddresses) -> None:
+    def __init__(
+        self,
+        operation: Operation,
+        authenticator: Authenticator,
+        addresses: CallerAddresses,
+        forwarder: ReadForwarder | None,
+    ) -> None:
+        self._operation = operation
         self._authenticator = authenticator
         self._addresses = addresses
+        self._forwarder = forwarder if operation.access is Access.PUBLIC else None
 
-    async def admit_caller(self, operation: Operation, request: Any, context: Context) -> Caller:
-        """Return the caller. Raises `Refusal` if it may not call the method, or not as often."""
-        peer = self._addresses.peer_of(context)
-        caller = await authorize_call(self._authenticator, operation.method, context, peer)
-        await operation.admit(caller, request)
-        return caller
+    def for_grpc(self) -> grpc.RpcMethodHandler[bytes, bytes]:
+        if self._operation.is_streaming:
+            return grpc.unary_stream_rpc_method_handler(self._stream)
+        return grpc.unary_unary_rpc_method_handler(self._call)
 
-
-def _method_handler(operation: Operation, callers: _Callers) -> grpc.RpcMethodHandler[Any, Any]:
-    decode, encode = operation.request_type.FromString, operation.response_type.SerializeToString
-
-    async def call(request: Any, context: Context) -> Any:
-        caller = await callers.admit_caller(operation, request, context)
-        return await operation.handle(caller, request)
-
-    async def stream(request: Any, context: Context) -> AsyncIterator[Any]:
-        caller = await callers.admit_caller(operation, request, context)
-        async for response in operation.handle(caller, request):
-            yield response
-
-    if operation.is_streaming:
-        return grpc.unary_stream_rpc_method_handler(stream, decode, encode)
-    return grpc.unary_unary_rpc_method_handler(call, decode, encode)
-
-
-def _forwarding_handler(
-    operation: Operation, callers: _Callers, forwarder: ReadForwarder
-) -> grpc.RpcMethodHandler[Any, Any]:
-    """Return a handler of raw bytes: a request is read here only for its cost, and is forwarded as it came."""
-
-    async def call(raw: bytes, context: Context) -> bytes:
-        request = _decode_request(operation, raw)
-        caller = await callers.admit_caller(operation, request, context)
+    async def _call(self, raw: bytes, context: Context) -> bytes:
+        caller, request = await self._admit(raw, context)
 
         async def answer_here() -> bytes:
-            response = await operation.handle(caller, request)
+            response = await self._operation.handle(caller, request)
             encoded: bytes = response.SerializeToString()
             return encoded
 
-        if is_anonymous(context):
-            return await forwarder.call_unary(operation.method, raw, context, answer_here)
+        if self._forwarder and is_anonymous(context):
+            return await self._forwarder.call_unary(self._operation.method, raw, context, answer_here)
         return await answer_here()
 
-    async def stream(raw: bytes, context: Context) -> AsyncIterator[bytes]:
-        request = _decode_request(operation, raw)
-        caller = await callers.admit_caller(operation, request, context)
+    async def _stream(self, raw: bytes, context: Context) -> AsyncIterator[bytes]:
+        caller, request = await self._admit(raw, context)
 
         async def answer_here() -> AsyncIterator[bytes]:
-            async for response in operation.handle(caller, request):
+            async for response in self._operation.handle(caller, request):
                 yield response.SerializeToString()
 
         answers: AsyncIterator[bytes]
-        if is_anonymous(context):
-            answers = forwarder.call_streaming(operation.method, raw, context, answer_here)
+        if self._forwarder and is_anonymous(context):
+            answers = self._forwarder.call_streaming(self._operation.method, raw, context, answer_here)
         else:
             answers = answer_here()
         async for response in answers:
             yield response
 
-    if operation.is_streaming:
-        return grpc.unary_stream_rpc_method_handler(stream)
-    return grpc.unary_unary_rpc_method_handler(call)
-
-
-def _decode_request(operation: Operation, raw: bytes) -> Any:
-    try:
-        return operation.request_type.FromString(raw)
-    except DecodeError:
-        raise Refusal("MALFORMED", UNREADABLE) from None
+    async def _admit(self, raw: bytes, context: Context) -> tuple[Caller, Any]:
+        """Return the caller and the request when it is the caller's turn. Raises `Refusal`."""
+        try:
+            request = self._operation.request_type.FromString(raw)
+        except DecodeError:
+            raise Refusal("MALFORMED", UNREADABLE) from None
+        peer = self._addresses.peer_of(context)
+        caller = await authorize_call(self._authenticator, self._operation.method, context, peer)
+        await self._operation.admit(caller, request)
+        return caller, request
