@@ -54,7 +54,6 @@ from seatwise_server.store import (
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader, ServerContexts
-from seatwise_server.tls.made_certificates import ensure_self_signed
 from seatwise_server.ws.websocket_server import WebSocketServer
 
 if TYPE_CHECKING:
@@ -541,8 +540,11 @@ def _new_rest_door(
 def _load_certificate(config: Config) -> CertificateReloader | None:
     if config.tls is None:
         return None
-    renew = partial(ensure_self_signed, config.tls, config.hosts) if config.is_tls_auto else None
-    return CertificateReloader(config.tls, renew)
+    if not config.is_tls_auto:
+        return CertificateReloader(config.tls)
+    from seatwise_server.tls.made_certificates import ensure_self_signed
+
+    return CertificateReloader(config.tls, partial(ensure_self_signed, config.tls, config.hosts))
 
 
 def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) -> GrpcEcho | None:

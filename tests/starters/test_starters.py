@@ -14,7 +14,7 @@ from harness.proxy import proxy_to
 from harness.table import Chair
 
 from seatwise.async_client import AsyncClient
-from seatwise_server.tls.made_certificates import self_signed_files
+from seatwise_server.tls.tls_files import self_signed_files
 from starters.starter import BUILD_S, STARTERS, Starter, running_starter
 
 pytestmark = pytest.mark.timeout(2 * BUILD_S)

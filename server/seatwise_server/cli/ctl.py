@@ -24,7 +24,6 @@ from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
 from seatwise_server.cli import asking, backup, check, owners, table
 from seatwise_server.cli.asking import Call
-from seatwise_server.tls.made_certificates import issue_certificate
 from seatwise_server.tls.tls_files import TlsError, read_identity
 
 MOST_LISTED = 1000
@@ -240,6 +239,8 @@ def _add_certificate_arguments(parser: ArgumentParser) -> None:
 
 def _issue_certificates(args: Namespace) -> int:
     """Issue the certificate and print the pin of its key; return the exit code."""
+    from seatwise_server.tls.made_certificates import issue_certificate
+
     try:
         files = issue_certificate(args.ca, args.into, args.hosts, is_readable=args.readable)
         identity = read_identity(files)

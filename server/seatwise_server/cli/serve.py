@@ -32,8 +32,7 @@ from seatwise_server.settings import (
     read_settings,
     write_table,
 )
-from seatwise_server.tls.made_certificates import self_signed_files
-from seatwise_server.tls.tls_files import TlsError, TlsFiles
+from seatwise_server.tls.tls_files import TlsError, TlsFiles, self_signed_files
 
 if TYPE_CHECKING:
     from seatwise_server.hosted_guard import HostedGuard

@@ -40,6 +40,11 @@ class TlsFiles:
         return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in found)
 
 
+def self_signed_files(folder: Path, client_ca: Path | None = None) -> TlsFiles:
+    """Return the paths of the key and the certificate that the server makes in this folder."""
+    return TlsFiles(folder / "tls.crt", folder / "tls.key", client_ca)
+
+
 @dataclass(frozen=True, slots=True)
 class TlsIdentity:
     """The certificate and key that the server shows, and the CAs of the client certificates that it asks for."""

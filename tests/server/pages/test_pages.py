@@ -40,7 +40,7 @@ from seatwise_server.pages.page_responses import render_page
 from seatwise_server.play.spectating import spectator_view
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.tls.made_certificates import self_signed_files
+from seatwise_server.tls.tls_files import self_signed_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

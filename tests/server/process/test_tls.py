@@ -37,9 +37,8 @@ from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.rpc import grpc_server
 from seatwise_server.tls import announced_address, certificate_reloader, made_certificates
 from seatwise_server.tls.certificate_reloader import CertificateReloader
-from seatwise_server.tls.certificates import host_names
-from seatwise_server.tls.made_certificates import ensure_self_signed, issue_certificate, self_signed_files
-from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity
+from seatwise_server.tls.made_certificates import ensure_self_signed, host_names, issue_certificate
+from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity, self_signed_files
 
 CA = identity(is_ca=True, subject="test CA")
 SERVER = identity(*HERE, signer=CA)
