@@ -29,8 +29,6 @@ from seatwise_server.services.audit_trail import AuditTrail, is_audited
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestSeats
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.services.owners import OwnerRequests
-from seatwise_server.services.read_budget import ReadBudget, ReadRates
 from seatwise_server.store import Flusher, OwnerLimits, Store
 from seatwise_server.tls.announced_address import check_announced_address
 from seatwise_server.tls.certificate_reloader import CertificateReloader
@@ -241,22 +239,14 @@ class GatewayRole(Role):
         trail = AuditTrail(common.store.audit)
         self.operations = new_operations(
             common.store,
+            common.config,
             common.durability,
-            common.config.keep_records_s,
-            wake_pairing,
             ALL_HOUSE,
-            trail,
-            common.config.spectators,
-            ReadBudget(
-                ReadRates(common.config.reads_per_second, common.config.anonymous_reads_per_second),
-                asyncio.get_running_loop().time,
-            ),
-            common.config.registration,
-            OwnerRequests(
-                common.store.owners, common.config.owner_requests_per_minute, asyncio.get_running_loop().time
-            ),
             _owner_limits(common.config),
+            trail,
             common.open_streams,
+            wake_pairing,
+            asyncio.get_running_loop().time,
         )
 
         async def write_refusal(method: str, name: str, peer: str, reason: str) -> None:

@@ -28,7 +28,7 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server.play.delivery import encode_ending, encode_match_ended
 from seatwise_server.play.seat_offers import encode_offer
-from seatwise_server.services.matches import complete_time_control
+from seatwise_server.services.matches import parse_time_control
 
 GAME = GAMES["ugo"]
 cards = st.sampled_from(CARDS)
@@ -186,18 +186,15 @@ def test_a_complete_time_control_comes_back_with_its_noughts() -> None:
 
 def test_a_field_that_a_request_leaves_out_has_its_default() -> None:
     message = time_control_pb2.TimeControl(free_ms={"card": 50}, bank_ms=7)
-    asked = complete_time_control(message, GAME.paces)
+    asked = parse_time_control("ugo", message)
     assert asked == TimeControl(free_ms={"card": 50, "arrange": 1000}, bank_ms=7)
-    own = TimeControl(free_ms={"arrange": 9}, setup_ms=3)
-    assert complete_time_control(message, GAME.paces, own).free_ms == {"card": 50, "arrange": 9}
-    assert complete_time_control(message, GAME.paces, own).setup_ms == 3
 
 
 def test_a_request_for_nought_is_granted() -> None:
     message = time_control_pb2.TimeControl(bank_ms=0, tie_window_ms=0)
-    asked = complete_time_control(message, GAME.paces)
+    asked = parse_time_control("ugo", message)
     assert (asked.bank_ms, asked.tie_window_ms, asked.grace_ms) == (0, 0, 50)
-    assert complete_time_control(encode_time_control(asked), GAME.paces) == asked
+    assert parse_time_control("ugo", encode_time_control(asked)) == asked
 
 
 @pytest.mark.parametrize(
@@ -206,7 +203,7 @@ def test_a_request_for_nought_is_granted() -> None:
 )
 def test_a_request_that_cannot_be_played_is_refused(message: time_control_pb2.TimeControl) -> None:
     with pytest.raises(BadTimeControl):
-        complete_time_control(message, GAME.paces)
+        parse_time_control("ugo", message)
 
 
 @pytest.mark.parametrize("ending", Ending)

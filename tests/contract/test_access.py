@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 import pytest
+from doubles.operations import operations_on
 from google.protobuf.descriptor import MethodDescriptor
 from starlette.requests import Request
 
@@ -19,7 +20,6 @@ from seatwise import v1
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.rest_app import endpoint_of
 from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
-from seatwise_server.services import api
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation, operations_of, snake_case
@@ -37,8 +37,7 @@ STREAMS_OF_BOTS = {method for method, it in METHODS.items() if it.client_streami
 
 def operations() -> dict[str, Operation]:
     store = Store(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
-    found = api.new_operations(store, "fsync", 60, lambda: None)
-    return {operation.method: operation for operation in found}
+    return operations_on(store)
 
 
 def test_the_table_of_rights_names_every_method_of_the_protos_and_no_other() -> None:
@@ -64,7 +63,11 @@ def test_an_operation_takes_the_caller_and_the_request_and_returns_the_response_
     operation, proto = operations()[method], METHODS[method]
     hints = get_type_hints(operation.handle)
     returned = hints.pop("return")
-    assert operation.is_streaming == proto.server_streaming == inspect.isasyncgenfunction(operation.handle)
+    assert (
+        operation.is_streaming
+        == proto.server_streaming
+        == inspect.isasyncgenfunction(inspect.unwrap(operation.handle))
+    )
     assert hints == {"caller": Caller, "request": operation.request_type}
     assert (get_args(returned) or (returned,))[0] is operation.response_type
     assert operation.request_type.DESCRIPTOR is proto.input_type

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from doubles.operations import operations_on
 from google.protobuf.timestamp_pb2 import Timestamp
 from harness.http import http_connection
 from leaks.two_worlds import Course, Moment, twin_of
@@ -28,7 +29,6 @@ from seatwise_server.rest import rest_app
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_server import HttpServer, bind_port
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
-from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestTicket
 from seatwise_server.store import Credential, MatchMeta, Store
@@ -133,7 +133,7 @@ def guests_of(matches: Matches) -> Any:
 async def http_port(matches: Matches) -> AsyncIterator[str]:
     """The HTTP port of a gateway on a store that has this match."""
     store, streams = store_of(matches), EventStreams()
-    operations = new_operations(store, "fsync", 60, lambda: None)
+    operations = list(operations_on(store).values())
     authenticator = Authenticator(guests_of(matches), lambda: "admin")
     urls = new_url_tree(operations, authenticator, streams, lambda: True)
     settings = HttpSettings(guests=2, guest_sockets="ws://:7481", embed_origins=("https://host.example",))

@@ -45,11 +45,8 @@ SCOPES_OF_GUESTS = SCOPES_OF_BOTS | {Access.GUEST}
 
 def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
     """Return the scopes with these names, and those that they include. It ignores names that this version does not know."""
-    known = {
-        it.value: it
-        for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE | SCOPES_OF_OWNERS | {Access.JOIN, Access.GUEST}
-    }
-    scopes = {known[name] for name in names if name in known}
+    given = set(names)
+    scopes = {it for it in Access if it.value in given}
     if Access.ADMIN in scopes:
         scopes |= SCOPES_OF_PEOPLE
     if Access.OPERATE in scopes:

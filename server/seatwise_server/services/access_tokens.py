@@ -15,14 +15,13 @@ from seatwise_server.services.bots import LONGEST_OWNER, find_bot
 from seatwise_server.services.owners import owner_not_found
 from seatwise_server.services.request_fields import (
     LONGEST_REQUEST_ID,
-    bad_page_token,
     check_text,
     page_size,
     parse_position,
     read_owner,
+    refusing_store_errors,
 )
 from seatwise_server.store import OWNERS_PREFIX, Store, StoredAccessToken
-from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
 from seatwise_server.store.redis.durability import rewrite_files
 
 LONGEST_HOLDER = 80
@@ -52,12 +51,10 @@ class AccessService:
             why = f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed"
             raise bad_argument("lifetime_s", why)
         scopes = await self._check_scopes(request.holder, request.scopes)
-        try:
+        with refusing_store_errors():
             issued = await self._access_tokens.create_token(
                 request.holder, scopes, request.lifetime_s * 1000, request.request_id
             )
-        except AccessTokenExists as there:
-            raise Refusal("ALREADY_EXISTS", str(there)) from None
         access_token = resources.access_token_resource(issued.token)
         return pb.CreateAccessTokenResponse(access_token=access_token, token=issued.text)
 
@@ -65,12 +62,10 @@ class AccessService:
         self, caller: Caller, request: pb.ListAccessTokensRequest
     ) -> pb.ListAccessTokensResponse:
         """See access_service.proto. A page token is the name of the last token looked at: an owner is shown its own only."""
-        try:
+        with refusing_store_errors():
             tokens, token = await self._access_tokens.list_page(
                 page_size(request.page_size), request.page_token
             )
-        except BadPageToken:
-            raise bad_page_token() from None
         access_tokens = [resources.access_token_resource(it) for it in tokens if _may_manage(caller, it)]
         return pb.ListAccessTokensResponse(access_tokens=access_tokens, next_page_token=token)
 
@@ -78,10 +73,8 @@ class AccessService:
         self, caller: Caller, request: pb.RotateAccessTokenRequest
     ) -> pb.RotateAccessTokenResponse:
         await self._check_holder(caller, request.name)
-        try:
+        with refusing_store_errors():
             issued = await self._access_tokens.rotate_token(request.name)
-        except AccessTokenAbsent as absent:
-            raise Refusal("NOT_FOUND", str(absent)) from None
         access_token = resources.access_token_resource(issued.token)
         return pb.RotateAccessTokenResponse(access_token=access_token, token=issued.text)
 
@@ -89,10 +82,8 @@ class AccessService:
         self, caller: Caller, request: pb.RevokeAccessTokenRequest
     ) -> pb.RevokeAccessTokenResponse:
         await self._check_holder(caller, request.name)
-        try:
+        with refusing_store_errors():
             revoked = await self._access_tokens.revoke_token(request.name)
-        except AccessTokenAbsent as absent:
-            raise Refusal("NOT_FOUND", str(absent)) from None
         return pb.RevokeAccessTokenResponse(access_token=resources.access_token_resource(revoked))
 
     async def _check_holder(self, caller: Caller, name: str) -> None:

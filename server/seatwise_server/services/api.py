@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 from seatwise.v1 import game_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.config import SpectatorDelay
+from seatwise_server.config import Config
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.refusal import Refusal
@@ -24,63 +25,61 @@ from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.operations import Operation, operations_of
-from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService, OwnerWatches
-from seatwise_server.services.read_budget import Admission, ReadBudget, admission_of, admit_all, is_read
+from seatwise_server.services.owners import OwnerRequests, OwnerService, OwnerWatches
+from seatwise_server.services.read_budget import ReadBudget, ReadRates, cost_of_read, is_read
 from seatwise_server.services.request_fields import bad_page_token, page_size
 from seatwise_server.store import OwnerLimits, Store
 
 
 def new_operations(
     store: Store,
+    config: Config,
     durability: str,
-    keep_records_s: int,
+    house_bots: Collection[str],
+    owner_limits: OwnerLimits,
+    trail: AuditTrail,
+    open_streams: OpenStreams,
     wake_pairing: Callable[[], None],
-    house_bots: Collection[str] = (),
-    trail: AuditTrail | None = None,
-    spectators: SpectatorDelay = SpectatorDelay.LIVE,
-    budget: ReadBudget | None = None,
-    registration: str = CLOSED,
-    requests: OwnerRequests | None = None,
-    owner_limits: OwnerLimits | None = None,
-    open_streams: OpenStreams | None = None,
+    now: Callable[[], float],
 ) -> list[Operation]:
     """Return every unary and server-streaming operation of the API, working on this store.
 
-    `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept for
-    `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots` are the resource
-    names of the house bots. `trail` writes the audit log. `spectators` says when spectators are shown a position. Reads wait
-    for their turn in the `budget`. `registration` is one of `REGISTRATION_MODES`. `requests` limits what owners may change.
-    `owner_limits` are the quotas of owners that have none of their own. `open_streams` ends watches whose token is taken away.
+    `durability` is what new matches say of the store ("fsync" or "loss-allowed"). `house_bots` are the resource names of the
+    house bots. `owner_limits` are the quotas of owners that have none of their own. `trail` writes the audit log.
+    `open_streams` ends watches whose token is taken away. `wake_pairing` is called when a created match waits for its bots.
+    `now` returns seconds, by which reads and changes are limited.
     """
     seating = Seating(store, durability)
-    sets = DealSetRegistry(store, keep_records_s)
-    watcher = MatchWatcher(store, spectators)
-    limits = owner_limits or OwnerLimits()
-    trail = trail or AuditTrail(store.audit)
+    sets = DealSetRegistry(store, config.keep_records_s)
+    watcher = MatchWatcher(store, config.spectators)
+    watches = OwnerWatches(store, owner_limits)
+    budget = ReadBudget(ReadRates(config.reads_per_second, config.anonymous_reads_per_second), now)
+    requests = OwnerRequests(store.owners, config.owner_requests_per_minute, now)
     operations = operations_of(
         {
             "seatwise.v1.AccessService": AccessService(store),
             "seatwise.v1.AdminService": AdminService(store, seating, MatchAudit(store)),
-            "seatwise.v1.MatchService": MatchService(
-                store, seating, wake_pairing, watcher, sets, OwnerWatches(store, limits)
-            ),
-            "seatwise.v1.BotService": BotService(store, seating, frozenset(house_bots), registration),
-            "seatwise.v1.OwnerService": OwnerService(store, registration, limits),
+            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, watcher, sets, watches),
+            "seatwise.v1.BotService": BotService(store, seating, house_bots, config.registration),
+            "seatwise.v1.OwnerService": OwnerService(store, config.registration, owner_limits),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),
             "seatwise.v1.LeagueService": LeagueService(store),
         }
     )
-    operations = [replace(it, admit=_admission_of(it.method, budget, requests)) for it in operations]
-    for is_of_reads, limited in ((True, budget), (False, requests)):
-        if limited:
-            operations = [
-                replace(it, show_limit=limited.show_limit) if is_read(it.method) is is_of_reads else it
-                for it in operations
-            ]
-    if open_streams:
-        operations = [_ending_with_token(it, open_streams) for it in operations]
-    return [audit_operation(operation, trail) for operation in operations]
+    limited = [_limit_operation(it, budget, requests) for it in operations]
+    return [audit_operation(_ending_with_token(it, open_streams), trail) for it in limited]
+
+
+def _limit_operation(operation: Operation, budget: ReadBudget, requests: OwnerRequests) -> Operation:
+    """Return the operation, which waits for its turn if it is a read, and counts for a quota if it is a change."""
+    if not is_read(operation.method):
+        return replace(operation, admit=requests.admit_request, show_limit=requests.show_limit)
+
+    async def admit_read(caller: Caller, request: Any) -> None:
+        await budget.admit_read(caller, cost_of_read(operation.method, request))
+
+    return replace(operation, admit=admit_read, show_limit=budget.show_limit)
 
 
 def _ending_with_token(operation: Operation, open_streams: OpenStreams) -> Operation:
@@ -88,17 +87,12 @@ def _ending_with_token(operation: Operation, open_streams: OpenStreams) -> Opera
     if not operation.is_streaming:
         return operation
 
+    @functools.wraps(operation.handle)
     def handle(caller: Caller, request: Any) -> AsyncGenerator[Any, None]:
         items: AsyncGenerator[Any, None] = operation.handle(caller, request)
         return open_streams.end_with_token(caller, items) if caller.token else items
 
     return replace(operation, handle=handle)
-
-
-def _admission_of(method: str, budget: ReadBudget | None, requests: OwnerRequests | None) -> Admission:
-    if is_read(method):
-        return admission_of(method, budget) if budget else admit_all
-    return requests.admit_request if requests else admit_all
 
 
 # The games that can be played

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from cachetools import LRUCache
@@ -26,10 +26,10 @@ from seatwise_server.services.request_fields import (
     page_size,
     parse_position,
     read_owner,
+    refusing_store_errors,
 )
 from seatwise_server.store import Bots, MatchMeta, RegisteredBot, Store
 from seatwise_server.store.errors import (
-    BadPageToken,
     BotAbsent,
     BotDeleted,
     BotExists,
@@ -46,45 +46,6 @@ MOST_OPPONENT_MATCHES = 1000
 MOST_PLAYED_IN_MEMORY = 20_000
 _METAS_AT_ONCE = 50
 """Few enough that other calls are answered in between."""
-
-
-@dataclass(slots=True)
-class Encounters:
-    """A bot against one opponent in one game; sums over their matches."""
-
-    opponent: str
-    game: str
-    matches: int = 0
-    wins: int = 0
-    ties: int = 0
-    ranks: int = 0
-    points: int = 0
-    opponent_points: int = 0
-    last_end_ms: int = 0
-
-    def add(self, match: FinishedMatch, own: int, other: int) -> None:
-        """Add a match in which the bot had the seat `own`, and the opponent the seat `other`."""
-        self.matches += 1
-        self.wins += match.ranks[own] < match.ranks[other]
-        self.ties += match.ranks[own] == match.ranks[other]
-        self.ranks += match.ranks[own]
-        self.points += match.points[own]
-        self.opponent_points += match.points[other]
-        self.last_end_ms = max(self.last_end_ms, match.end_ms)
-
-    def to_message(self) -> bot_pb2.OpponentRecord:
-        """Return the means as they are sent."""
-        return bot_pb2.OpponentRecord(
-            opponent=self.opponent,
-            game=self.game,
-            matches=self.matches,
-            wins=self.wins,
-            ties=self.ties,
-            mean_rank=self.ranks / self.matches,
-            mean_points=self.points / self.matches,
-            opponent_mean_points=self.opponent_points / self.matches,
-            last_end_time=optional_timestamp(self.last_end_ms or None),
-        )
 
 
 class OpponentTables:
@@ -129,18 +90,36 @@ def _played_match(meta: MatchMeta) -> FinishedMatch | None:
     )
 
 
+Encounter = tuple[FinishedMatch, int, int]
+"""A match, with the seats of the bot and of its opponent."""
+
+
 def _opponents(bot: str, played: Iterable[FinishedMatch]) -> list[bot_pb2.OpponentRecord]:
-    found: dict[tuple[str, str], Encounters] = {}
+    met = defaultdict[tuple[str, str], list[Encounter]](list)
     for match in played:
         if match.bots.count(bot) != 1:  # a bot that plays itself has no opponent
             continue
         own = match.bots.index(bot)
         for other, opponent in enumerate(match.bots):
             if other != own and match.bots.count(opponent) == 1:
-                key = (opponent, match.game)
-                found.setdefault(key, Encounters(opponent, match.game)).add(match, own, other)
-    ordered = sorted(found.values(), key=lambda each: (-each.matches, each.opponent, each.game))
-    return [each.to_message() for each in ordered]
+                met[opponent, match.game].append((match, own, other))
+    records = [_record_against(opponent, game, its) for (opponent, game), its in met.items()]
+    return sorted(records, key=lambda it: (-it.matches, it.opponent, it.game))
+
+
+def _record_against(opponent: str, game: str, met: Sequence[Encounter]) -> bot_pb2.OpponentRecord:
+    ranks = [(match.ranks[own], match.ranks[other]) for match, own, other in met]
+    return bot_pb2.OpponentRecord(
+        opponent=opponent,
+        game=game,
+        matches=len(met),
+        wins=sum(own < other for own, other in ranks),
+        ties=sum(own == other for own, other in ranks),
+        mean_rank=sum(own for own, _ in ranks) / len(met),
+        mean_points=sum(match.points[own] for match, own, _ in met) / len(met),
+        opponent_mean_points=sum(match.points[other] for match, _, other in met) / len(met),
+        last_end_time=optional_timestamp(max(match.end_ms for match, _, _ in met) or None),
+    )
 
 
 LONGEST_OWNER = 80
@@ -163,11 +142,8 @@ class BotService:
         self._house_bots = house_bots
         """Names of the bots that the server itself runs. They cannot be deleted, unless an owner has taken the name before."""
         self._opponents = OpponentTables(store)
-        self._queues = store.queues
+        self._store = store
         self._bots = store.bots
-        self._ladders = store.ladders
-        self._no_shows = store.no_shows
-        self._attendances = store.attendances
 
     async def register_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> pb.RegisterBotResponse:
         if not request.bot:
@@ -291,7 +267,7 @@ class BotService:
     async def delete_bot(self, caller: Caller, request: pb.DeleteBotRequest) -> pb.DeleteBotResponse:
         """See bot_service.proto. Each step may be repeated. The bot's open streams end by themselves."""
         name = request.name
-        known = await self._find_any(name)
+        known = await self._bots.get_bot(name)
         if name in self._house_bots and not (known and known.owner.startswith(OWNERS_PREFIX)):
             message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
             raise bad_argument("name", message)
@@ -303,8 +279,8 @@ class BotService:
             await self._bots.delete_bot(name)
         except (BadBotName, BotAbsent):
             raise bot_not_found(name) from None
-        for queue in (*QUEUES, *await self._ladders.list_names()):
-            await self._queues.leave_queue(queue, name)
+        for queue in (*QUEUES, *await self._store.ladders.list_names()):
+            await self._store.queues.leave_queue(queue, name)
         aborted = await self._seating.abort_waiting_for(name, f"{name} was deleted")
         return pb.DeleteBotResponse(aborted_matches=aborted)
 
@@ -313,23 +289,21 @@ class BotService:
         bot = resources.bot_resource(known)
         if known.last_use_ms and Access.READ in caller.scopes:
             bot.token_last_use_time.CopyFrom(resources.timestamp(known.last_use_ms * 1000))
-        bot.attending = bool(await self._attendances.present_bots([bot.name]))
+        bot.attending = bool(await self._store.attendances.present_bots([bot.name]))
         [kind] = await self._bots.kinds_of([bot.name])
         bot.kind = cast("bot_pb2.BotKind", kind)
-        for ladder, excluded in sorted((await self._ladders.ladders_off(bot.name)).items()):
+        for ladder, excluded in sorted((await self._store.ladders.ladders_off(bot.name)).items()):
             bot.taken_off.add(ladder=ladder, reason=excluded.reason)
-        if off := await self._no_shows.read_off_queues(bot.name):
+        if off := await self._store.no_shows.read_off_queues(bot.name):
             bot.off_queues.CopyFrom(resources.off_queues(off))
         return pb.GetBotResponse(bot=bot)
 
     async def list_bots(self, caller: Caller, request: pb.ListBotsRequest) -> pb.ListBotsResponse:
-        try:
+        with refusing_store_errors():
             page = await self._bots.list_page(page_size(request.page_size), request.page_token)
-        except BadPageToken as bad:
-            raise bad_argument("page_token", str(bad)) from None
         bots = list(map(resources.bot_resource, page.bots))
         names = [bot.name for bot in bots]
-        present = await self._attendances.present_bots(names)
+        present = await self._store.attendances.present_bots(names)
         for bot, kind in zip(bots, await self._bots.kinds_of(names), strict=True):
             bot.attending = bot.name in present
             bot.kind = cast("bot_pb2.BotKind", kind)
@@ -346,22 +320,13 @@ class BotService:
         del table.opponents[start + size :], table.opponents[:start]
         return table
 
-    async def _find_any(self, name: str) -> RegisteredBot | None:
-        try:
-            return await self._bots.get_bot(name)
-        except BadBotName:
-            return None
-
     async def _get_registered(self, name: str) -> RegisteredBot:
         return await find_bot(self._bots, name)
 
 
 async def find_bot(bots: Bots, name: str) -> RegisteredBot:
     """Return the bot of that name. Raises `Refusal` NOT_FOUND for a bot that is not registered."""
-    try:
-        bot = await bots.get_bot(name)
-    except (BadBotName, BotAbsent):
-        bot = None
+    bot = await bots.get_bot(name)
     if bot is None:
         raise bot_not_found(name)
     return bot

@@ -36,10 +36,7 @@ class CallLog:
         self._start_s = time.monotonic()
 
     def refusal_for(self, error: Exception) -> Refusal:
-        """Return the refusal that the caller gets for this error.
-
-        Only an error of the server is logged with its traceback.
-        """
+        """Return the refusal that the caller gets for this error. Only an error of the server is logged with its traceback."""
         match error:
             case Refusal():
                 refusal = error

@@ -23,62 +23,11 @@ from seatwise_server.game_choice import kind_of_game
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.seating import CREATED
 from seatwise_server.play.delivery import encode_match_ended, logged_result_of
-from seatwise_server.services.request_fields import bad_page_token
+from seatwise_server.services.request_fields import bad_page_token, parse_position
 from seatwise_server.store import Store, now_ms
 from seatwise_server.store.match_traces import ListCursor, MatchTraceReader, MatchTraces
 from seatwise_server.store.matches import OVER, sets_of_state
 from seatwise_server.store.redis.client import Argument
-
-# Restores the stored entry of a match from its record, after the entry was lost.
-
-
-@dataclass(frozen=True, slots=True)
-class LostMatchRestorer:
-    """Writes the lost entry of a finished match.
-
-    The record has everything that the entry holds, except its times and the competition that it counted for.
-    """
-
-    store: Store
-    traces: MatchTraceReader
-
-    async def restore(self, it: MatchTraces, competition: str) -> bool:
-        """Write the entry and list the match. Return False if the record is gone or does not verify.
-
-        `competition` is the ladder or league that has its result, empty if none has. The time of its creation is
-        lost: the time at which its last referee claimed it takes its place.
-        """
-        try:
-            record = await self.store.matches.get_record(it.match)
-        except zlib.error:  # the stored record is damaged
-            return False
-        if not record or verify_line(record).fault:
-            return False
-        body = json.loads(record)
-        end_ms = (it.fence.over_ms if it.fence else 0) or await now_ms(self.store.client)
-        claimed_ms = it.fence.since_ms if it.fence else 0
-        fields = _entry_fields(body, replace(setup_of(body), competition=competition), end_ms)
-        return await self.traces.restore(it.match, (claimed_ms or end_ms) * 1000, fields)
-
-
-def _entry_fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
-    last = decode_entry(canonical_json(body["entries"][-1]))
-    assert isinstance(last, Finished), "a record that verifies ends with a result"
-    seed = b"" if setup.deal_set else setup.seed
-    return {
-        "format": JOURNAL_FORMAT,
-        "setup": canonical_json(setup.to_json()),
-        "state": MatchState.FINISHED,
-        "queue": setup.competition or CREATED,
-        "result": encode_match_ended(last, seed, bytes.fromhex(body["chain"])).SerializeToString(),
-        "start_ms": end_ms - (last.at_ms - _dealt_at_ms(body)),
-        "end_ms": end_ms,
-    }
-
-
-def _dealt_at_ms(body: dict[str, Any]) -> int:
-    return next(int(entry["at_ms"]) for entry in body["entries"] if entry["kind"] == "dealt")
-
 
 LEAGUE_PREFIX = "leagues/"
 PAGE_ENTRIES = 200
@@ -107,47 +56,46 @@ class MatchAudit:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._traces = MatchTraceReader(store.client, store.matches)
-        self._restorer = LostMatchRestorer(store, self._traces)
 
     async def check_page(self, page_token: str, *, mends: bool) -> CheckMatchesResponse:
         """Compare the next entries, and repairs what it can if `mends`. Raises `Refusal` for a bad page token."""
-        stage, _, rest = page_token.partition(" ") if page_token else (LIST, "", "")
-        if stage == LIST:
-            matches, checked, following = await self._next_of_list(_parse_cursor(rest))
-        elif stage == SETS:
-            matches, checked, following = await self._next_of_sets(_parse_number(rest or "0"))
-        elif stage == KEPT:
-            matches, checked, following = await self._next_of_kept(_parse_cursor(rest))
-        elif stage == LOG:
-            matches, checked, following = await self._next_of_log(*_parse_log_position(rest))
-        else:
+        stage, _, rest = (page_token or LIST).partition(" ")
+        stages = {
+            LIST: self._next_of_list,
+            SETS: self._next_of_sets,
+            KEPT: self._next_of_kept,
+            LOG: self._next_of_log,
+        }
+        if stage not in stages:
             raise bad_page_token()
+        matches, checked, following = await stages[stage](rest)
         faults = [await _report_fault(each, mends) for each in await self._find_settled_faults(matches)]
         return CheckMatchesResponse(faults=faults, checked=checked, next_page_token=following)
 
-    # The entries of each stage
+    # The entries of each stage, after those that the rest of a page token names
 
-    async def _next_of_list(self, after: ListCursor | None) -> tuple[list[str], int, str]:
-        found = await self._traces.page_of_list(after or ListCursor(0, ""), PAGE_ENTRIES)
+    async def _next_of_list(self, rest: str) -> tuple[list[str], int, str]:
+        found = await self._traces.page_of_list(_parse_cursor(rest) or ListCursor(0, ""), PAGE_ENTRIES)
         following = f"{LIST} {found[-1].score} {found[-1].match}" if found else SETS
         return [each.match for each in found], len(found), following
 
-    async def _next_of_sets(self, cursor: int) -> tuple[list[str], int, str]:
+    async def _next_of_sets(self, rest: str) -> tuple[list[str], int, str]:
         """Return the matches in sets to which no list and no log leads; the others are compared there."""
-        cursor, found = await self._traces.scan_facets(cursor, PAGE_ENTRIES)
+        cursor, found = await self._traces.scan_facets(parse_position(rest), PAGE_ENTRIES)
         following = f"{SETS} {cursor}" if cursor else KEPT
         return await self._traces.strays_among(found), len(found), following
 
-    async def _next_of_kept(self, after: ListCursor | None) -> tuple[list[str], int, str]:
+    async def _next_of_kept(self, rest: str) -> tuple[list[str], int, str]:
         """Return the unlisted matches among those whose record is kept; the listed ones were compared before."""
-        start = after or ListCursor(await now_ms(self._store.client), "")
+        start = _parse_cursor(rest) or ListCursor(await now_ms(self._store.client), "")
         found = await self._traces.page_of_kept(start, PAGE_ENTRIES)
         following = f"{KEPT} {found[-1].score} {found[-1].match}" if found else LOG
         unlisted = await self._traces.unlisted_among([each.match for each in found])
         return unlisted, len(found), following
 
-    async def _next_of_log(self, competition: str, after: int) -> tuple[list[str], int, str]:
+    async def _next_of_log(self, rest: str) -> tuple[list[str], int, str]:
         """Return the matches with results in the log that are in no list; the others were compared before."""
+        competition, after = _parse_log_position(rest)
         results: list[LoggedResult] = []
         if competition:
             results = await self._store.results.read_results(competition, after, PAGE_ENTRIES)
@@ -205,7 +153,7 @@ class MatchAudit:
             kept = "its record is still kept" if it.has_record else "its record is gone too"
             text = f"it was played, but its entry is missing, and {kept}{where}"
             competition = place[0] if place else ""
-            mend = partial(self._restorer.restore, it, competition) if it.has_record else None
+            mend = partial(self._restore_entry, it, competition) if it.has_record else None
             return [FoundFault(it.match, MatchFault.KIND_LOST, text, mend)]
         unlist = partial(self._traces.unlist, it.match)
         if it.listed_us is None and it.facets is not None:
@@ -216,14 +164,33 @@ class MatchAudit:
         text = "it is listed, but there is no such match"
         return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, unlist)]
 
+    async def _restore_entry(self, it: MatchTraces, competition: str) -> bool:
+        """Write the lost entry of a finished match again. Return False if the record is gone or does not verify.
+
+        The record has all that the entry holds but the ladder or league that has its result (`competition`, empty if none has),
+        and its times. The time at which its last referee claimed it takes the place of that of its creation.
+        """
+        try:
+            record = await self._store.matches.get_record(it.match)
+        except zlib.error:  # the stored record is damaged
+            return False
+        if not record or verify_line(record).fault:
+            return False
+        body = json.loads(record)
+        end_ms = (it.fence.over_ms if it.fence else 0) or await now_ms(self._store.client)
+        claimed_ms = it.fence.since_ms if it.fence else 0
+        fields = _entry_fields(body, replace(setup_of(body), competition=competition), end_ms)
+        return await self._traces.restore(it.match, (claimed_ms or end_ms) * 1000, fields)
+
     async def _examine_over(self, it: MatchTraces, setup: Setup) -> list[FoundFault]:
         assert it.meta
         if "result" not in it.meta.fields:
-            return [_incomplete_fault(it.match, "it is over, but it has no result")]
+            return [FoundFault(it.match, MatchFault.KIND_INCOMPLETE, "it is over, but it has no result")]
         end = play_service_pb2.MatchEnded.FromString(it.meta.fields["result"])
         faults = []
         if it.meta.state == MatchState.FINISHED and not it.has_record:
-            faults.append(_incomplete_fault(it.match, "it is finished, but its record is gone"))
+            text = "it is finished, but its record is gone"
+            faults.append(FoundFault(it.match, MatchFault.KIND_INCOMPLETE, text))
         if setup.competition and not it.has_job:  # else its delivery is not finished yet
             faults += await self._examine_result(it, setup, end)
         return faults
@@ -231,7 +198,6 @@ class MatchAudit:
     async def _examine_result(
         self, it: MatchTraces, setup: Setup, end: play_service_pb2.MatchEnded
     ) -> list[FoundFault]:
-        """Compare the result with the log of the match's ladder or league."""
         name = setup.competition
         found = await self._store.results.place_in([name], it.match)
         if end.void_reason:
@@ -317,8 +283,20 @@ def _unlisted_fault(it: MatchTraces, traces: MatchTraceReader) -> FoundFault:
     return FoundFault(it.match, MatchFault.KIND_UNLISTED, f"it {where}", partial(traces.relist, it.meta))
 
 
-def _incomplete_fault(match: str, text: str) -> FoundFault:
-    return FoundFault(match, MatchFault.KIND_INCOMPLETE, text)
+def _entry_fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
+    last = decode_entry(canonical_json(body["entries"][-1]))
+    assert isinstance(last, Finished), "a record that verifies ends with a result"
+    dealt_ms = next(int(entry["at_ms"]) for entry in body["entries"] if entry["kind"] == "dealt")
+    seed = b"" if setup.deal_set else setup.seed
+    return {
+        "format": JOURNAL_FORMAT,
+        "setup": canonical_json(setup.to_json()),
+        "state": MatchState.FINISHED,
+        "queue": setup.competition or CREATED,
+        "result": encode_match_ended(last, seed, bytes.fromhex(body["chain"])).SerializeToString(),
+        "start_ms": end_ms - (last.at_ms - dealt_ms),
+        "end_ms": end_ms,
+    }
 
 
 def _comparison_key(result: LoggedResult) -> tuple[object, ...]:
@@ -335,7 +313,7 @@ def _parse_cursor(text: str) -> ListCursor | None:
     if not text:
         return None
     score, _, match = text.partition(" ")
-    return ListCursor(_parse_number(score), match)
+    return ListCursor(parse_position(score), match)
 
 
 def _parse_log_position(text: str) -> tuple[str, int]:
@@ -345,10 +323,4 @@ def _parse_log_position(text: str) -> tuple[str, int]:
     number, _, competition = text.partition(" ")
     if not competition.startswith((LADDER_PREFIX, LEAGUE_PREFIX)):
         raise bad_page_token()
-    return competition, _parse_number(number)
-
-
-def _parse_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 18):
-        raise bad_page_token()
-    return int(text)
+    return competition, parse_position(number)

@@ -28,9 +28,15 @@ from seatwise_server.services.bots import bot_not_found
 from seatwise_server.services.deal_sets import DealSetRegistry, WithheldResults
 from seatwise_server.services.leagues import league_of
 from seatwise_server.services.owners import OwnerWatches
-from seatwise_server.services.request_fields import LONGEST_REQUEST_ID, ResourceName, check_text, page_size
+from seatwise_server.services.request_fields import (
+    LONGEST_REQUEST_ID,
+    ResourceName,
+    check_text,
+    page_size,
+    refusing_store_errors,
+)
 from seatwise_server.store import MatchMeta, Store, now_ms
-from seatwise_server.store.errors import BadPageToken, StoreUnavailable
+from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.matches import NEWEST_US, MatchFilter
 
 # Parses the match that a caller asks for: game, seats, options and time control, with a default for all that is not set.
@@ -81,27 +87,17 @@ def parse_options(game: str, given: Mapping[str, str]) -> Options:
 
 
 def parse_time_control(game: str, asked: time_control_pb2.TimeControl) -> TimeControl:
-    """Return the requested time control, completed by the defaults of the game. Raises `BadTimeControl`."""
-    return complete_time_control(asked, GAMES[game].paces, default_time_control(game))
+    """Return the requested time control, with the game's default of each field that the request does not set.
 
-
-def complete_time_control(
-    asked: time_control_pb2.TimeControl, paces: Mapping[str, int], default: TimeControl | None = None
-) -> TimeControl:
-    """Return the requested time control, with the default of each field that the request does not set.
-
-    `paces` are those of the game, with their default free times in milliseconds. A free time of 0 means the
-    default. Raises `BadTimeControl`.
+    A free time of 0 means the default. Raises `BadTimeControl`.
     """
-    unknown = sorted(set(asked.free_ms) - set(paces))
-    if unknown:
-        why = f"free_ms names {unknown[0][:20]!r}, which is no pace of this game; its paces are {', '.join(paces)}"
+    base = default_time_control(game)
+    if unknown := sorted(set(asked.free_ms) - set(base.free_ms)):
+        paces = ", ".join(base.free_ms)
+        why = f"free_ms names {unknown[0][:20]!r}, which is no pace of this game; its paces are {paces}"
         raise BadTimeControl(why)
-    base = default or TimeControl()
     numbers = {name: getattr(asked if asked.HasField(name) else base, name) for name in _TIME_FIELDS}
-    free_ms = {
-        pace: asked.free_ms.get(pace, 0) or base.free_ms.get(pace, usual) for pace, usual in paces.items()
-    }
+    free_ms = {pace: asked.free_ms.get(pace, 0) or usual for pace, usual in base.free_ms.items()}
     return TimeControl(free_ms=free_ms, **numbers)
 
 
@@ -207,10 +203,8 @@ class MatchService:
 
     async def list_matches(self, caller: Caller, request: pb.ListMatchesRequest) -> pb.ListMatchesResponse:
         wanted, size = parse_match_filter(request), page_size(request.page_size)
-        try:
+        with refusing_store_errors():
             page = await self._store.matches.list_page(size, request.page_token, wanted)
-        except BadPageToken as bad:
-            raise bad_argument("page_token", str(bad)) from None
         matches = [resources.match_resource(meta) for meta in page.matches]
         withheld = await self._withheld.withhold_from(caller, matches)
         return pb.ListMatchesResponse(

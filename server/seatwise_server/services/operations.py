@@ -17,7 +17,10 @@ from google.protobuf.message import Message
 from seatwise_server.limits import RateLimit
 from seatwise_server.services.access import ACCESS, Access
 from seatwise_server.services.authentication import Caller
-from seatwise_server.services.read_budget import admit_all
+
+
+async def _admit_all(caller: Caller, request: Any) -> None:
+    """Admit every call at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Operation:
     is_streaming: bool
     """Whether `handle` returns an async iterator of responses instead of an awaitable of one."""
     handle: Callable[[Caller, Any], Any]
-    admit: Callable[[Caller, Any], Awaitable[None]] = admit_all
+    admit: Callable[[Caller, Any], Awaitable[None]] = _admit_all
     """Return when it is the turn of this call: a door waits for it before `handle`."""
     show_limit: Callable[[Caller], RateLimit | None] = lambda _: None
     """Return the caller's limit; `None` if there is none."""

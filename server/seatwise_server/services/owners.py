@@ -6,10 +6,11 @@ import asyncio
 import math
 import re
 import secrets
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
+
+from cachetools import LRUCache
 
 from seatwise.v1 import owner_pb2
 from seatwise.v1 import owner_service_pb2 as pb
@@ -21,7 +22,12 @@ from seatwise_server.resources import timestamp
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.id_tokens import ISSUER_OWNER_PREFIX
-from seatwise_server.services.request_fields import LONGEST_REQUEST_ID, bad_page_token, check_text, page_size
+from seatwise_server.services.request_fields import (
+    LONGEST_REQUEST_ID,
+    check_text,
+    page_size,
+    refusing_store_errors,
+)
 from seatwise_server.store import (
     OWNERS_PREFIX,
     OwnerCreation,
@@ -31,14 +37,7 @@ from seatwise_server.store import (
     StoredInvite,
     StoredOwner,
 )
-from seatwise_server.store.errors import (
-    AccessTokenAbsent,
-    BadPageToken,
-    InviteAbsent,
-    InviteExists,
-    OwnerAbsent,
-    StoreUnavailable,
-)
+from seatwise_server.store.errors import AccessTokenAbsent, OwnerAbsent, StoreUnavailable
 
 CLOSED, INVITE = "closed", "invite"
 REGISTRATION_MODES: Final = (CLOSED, INVITE)
@@ -80,25 +79,19 @@ class OwnerService:
         most_matches = _check_number("most_matches", request.most_matches or DEFAULT_MATCHES, 1, MOST_MATCHES)
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         quotas = (most_bots, uses, lifetime_s * 1000, most_matches)
-        try:
+        with refusing_store_errors():
             issued = await self._invites.create_invite(*quotas, request.request_id)
-        except InviteExists as there:
-            raise Refusal("ALREADY_EXISTS", str(there)) from None
         return pb.CreateInviteResponse(invite=_invite_resource(issued.invite), token=issued.text)
 
     async def list_invites(self, caller: Caller, request: pb.ListInvitesRequest) -> pb.ListInvitesResponse:
         """See owner_service.proto. A page token is the name of the last invite shown."""
-        try:
+        with refusing_store_errors():
             found, token = await self._invites.list_page(page_size(request.page_size), request.page_token)
-        except BadPageToken:
-            raise bad_page_token() from None
         return pb.ListInvitesResponse(invites=map(_invite_resource, found), next_page_token=token)
 
     async def revoke_invite(self, caller: Caller, request: pb.RevokeInviteRequest) -> pb.RevokeInviteResponse:
-        try:
+        with refusing_store_errors():
             revoked = await self._invites.revoke_invite(request.name)
-        except InviteAbsent as absent:
-            raise Refusal("NOT_FOUND", str(absent)) from None
         return pb.RevokeInviteResponse(invite=_invite_resource(revoked))
 
     async def create_owner(self, caller: Caller, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
@@ -244,7 +237,7 @@ class OwnerRequests:
         self._owners = owners
         self._per_minute = per_minute
         self._buckets = TokenBuckets(per_minute / 60, per_minute, now) if per_minute else None
-        self._shown: OrderedDict[str, RateLimit] = OrderedDict()
+        self._shown: LRUCache[str, RateLimit | None] = LRUCache(MOST_BUCKETS)
 
     def show_limit(self, caller: Caller) -> RateLimit | None:
         """Return the limit of the caller as its last change left it; `None` for a caller without one."""
@@ -255,7 +248,7 @@ class OwnerRequests:
         if caller.owner:
             wait_s, quota, full_s = await self._owners.count_request(caller.owner, self._per_minute)
             left = max(0, int(quota - full_s * quota / 60))
-            self._keep_shown(caller.owner, RateLimit(quota, 60, left, math.ceil(full_s)) if quota else None)
+            self._shown[caller.owner] = RateLimit(quota, 60, left, math.ceil(full_s)) if quota else None
         elif caller.bot or Access.JOIN in caller.scopes:
             wait_s = self._count_here(caller.name)
         else:
@@ -270,15 +263,8 @@ class OwnerRequests:
         wait_s = self._buckets.measure_wait(name, 1.0)
         if not wait_s:
             self._buckets.take_units(name, 1.0)
-        self._keep_shown(name, self._buckets.show_limit(name))
+        self._shown[name] = self._buckets.show_limit(name)
         return wait_s
-
-    def _keep_shown(self, name: str, limit: RateLimit | None) -> None:
-        self._shown.pop(name, None)
-        if limit:
-            self._shown[name] = limit
-        if len(self._shown) > MOST_BUCKETS:
-            self._shown.popitem(last=False)
 
 
 # Counts the watches that an owner and its bots have open, at all processes together.

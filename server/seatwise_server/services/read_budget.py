@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -146,20 +146,3 @@ def address_of_peer(peer: str) -> str:
     host, _, port = text.rpartition(":")
     is_bare = not port.isdigit() or (":" in host and not host.endswith("]"))
     return (text if is_bare else host).strip("[]").partition("%")[0]
-
-
-Admission = Callable[[Caller, Any], Awaitable[None]]
-"""Returns when a caller may have the answer to a request; raises `Refusal` if it may not."""
-
-
-def admission_of(method: str, budget: ReadBudget) -> Admission:
-    """Return the admission of a method that reads."""
-
-    async def admit_read(caller: Caller, request: Any) -> None:
-        await budget.admit_read(caller, cost_of_read(method, request))
-
-    return admit_read
-
-
-async def admit_all(caller: Caller, request: Any) -> None:
-    """Admit every call at once."""

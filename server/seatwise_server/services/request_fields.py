@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
-from seatwise_server.play.inbound import LONGEST_REQUEST_ID
+from seatwise_server.play.inbound import LONGEST_REQUEST_ID as LONGEST_REQUEST_ID
 from seatwise_server.refusal import Refusal, bad_argument
 from seatwise_server.resource_names import unify_owner
+from seatwise_server.store.errors import (
+    AccessTokenAbsent,
+    AccessTokenExists,
+    BadPageToken,
+    InviteAbsent,
+    InviteExists,
+)
 
 # Names of resources that a caller chooses: `ladders/summer`, `leagues/1`, `sets/a`.
 
@@ -44,7 +52,8 @@ class ResourceName:
         """
         found = await read(name) if self.is_valid(name) else None
         if found is None:
-            raise self.not_found(name)
+            why = f"there is no {self._label} {name[:80]!r}"
+            raise Refusal("NOT_FOUND", why, **{self._key: name[:80]})
         return found
 
     async def create_resource(
@@ -57,10 +66,6 @@ class ResourceName:
         if await create(name, settings) != settings:
             why = f"there is a {self._label} {name} with other settings; choose another name"
             raise Refusal("ALREADY_EXISTS", why)
-
-    def not_found(self, name: str) -> Refusal:
-        """Return the refusal for a resource that does not exist."""
-        return Refusal("NOT_FOUND", f"there is no {self._label} {name[:80]!r}", **{self._key: name[:80]})
 
 
 # Page sizes and page tokens, in the same form for every list.
@@ -87,7 +92,7 @@ def parse_position(token: str, otherwise: int = 0) -> int:
     """
     if not token:
         return otherwise
-    if not (token.isascii() and token.isdigit() and len(token) < 15):
+    if not (token.isascii() and token.isdigit() and len(token) < 18):
         raise bad_page_token()
     return int(token)
 
@@ -108,9 +113,20 @@ def bad_page_token() -> Refusal:
     return bad_argument("page_token", "page_token is not valid: send the next_page_token of the page before")
 
 
-# Limits for texts in requests.
+@contextmanager
+def refusing_store_errors() -> Iterator[None]:
+    """Turn errors of the store inside this block into a `Refusal`: NOT_FOUND, ALREADY_EXISTS, or INVALID_ARGUMENT of a page token."""
+    try:
+        yield
+    except (AccessTokenAbsent, InviteAbsent) as absent:
+        raise Refusal("NOT_FOUND", str(absent)) from None
+    except (AccessTokenExists, InviteExists) as there:
+        raise Refusal("ALREADY_EXISTS", str(there)) from None
+    except BadPageToken:
+        raise bad_page_token() from None
 
-__all__ = ["LONGEST_REQUEST_ID", "check_text", "read_owner"]
+
+# Limits for texts in requests.
 
 
 def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:

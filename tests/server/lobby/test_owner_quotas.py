@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from doubles.operations import operations_on
 from harness.free_tables import give_tables
 from redis.asyncio import Redis
 
@@ -26,7 +27,6 @@ from seatwise_server.lobby.seating import CREATED, Seating
 from seatwise_server.refusal import Refusal
 from seatwise_server.resource_names import new_match_name
 from seatwise_server.services.access import Access
-from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.owners import OwnerWatches
 from seatwise_server.store import Attendance, EndedMatch, OwnerCount, OwnerLimits, Store, keys, now_ms
@@ -338,8 +338,7 @@ async def test_a_match_is_watched_within_the_quota_and_the_owner_is_shown_what_i
     await create_joan(store, most_watches=0, most_matches_a_day=5)
     await open_match(store, "matches/1")
     limits = OwnerLimits(at_once=7, watches=9)
-    made = new_operations(store, "fsync", 60, lambda: None, owner_limits=limits)
-    operations = {it.method.rpartition("/")[2]: it for it in made}
+    operations = {method.rpartition("/")[2]: it for method, it in operations_on(store, limits).items()}
     seating = Seating(store, "fsync")
     setup = seating.new_setup("matches/w", "ugo", [FIRST, SECOND], {}, default_time_control("ugo"))
     await seating.create_match(setup, MatchState.WAITING, CREATED)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from doubles.operations import operations_on
 from matches.one_match import Desk
 from matches.set_scenes import join
 from prometheus_client import CollectorRegistry, generate_latest
@@ -42,7 +43,6 @@ from seatwise_server.play.delivery import Delivery, encode_ending, end_of, logge
 from seatwise_server.play.open_tables import log_end
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
-from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import ANONYMOUS, Caller
 from seatwise_server.services.deal_sets import WithheldResults
 from seatwise_server.store import Store, keys
@@ -155,8 +155,8 @@ async def enter_other_world(store: Store, redis: Redis) -> None:
 async def answers(store: Store, caller: Caller) -> dict[str, bytes]:
     """What each public method answers this caller, or how it refuses."""
     operations = {
-        it.method.removeprefix("/seatwise.v1."): it
-        for it in new_operations(store, "fsync", KEEP_S, lambda: None)
+        method.removeprefix("/seatwise.v1."): it
+        for method, it in operations_on(store, keep_records_s=KEEP_S).items()
     }
     return {
         method: await answer_of(operations[method].handle, operations[method].is_streaming, caller, request)
@@ -245,16 +245,14 @@ async def test_lists_and_standings_say_how_many_results_are_withheld(store: Stor
 
 
 async def test_an_operator_who_asks_first_shows_the_standings_to_nobody_else(store: Store) -> None:
-    operations = new_operations(store, "fsync", KEEP_S, lambda: None)
-    [asked] = [it for it in operations if it.method.endswith("ListLeagueStandings")]
+    asked = operations_on(store)["/seatwise.v1.LeagueService/ListLeagueStandings"]
     request = REQUESTS["LeagueService/ListLeagueStandings"]
     found = [await asked.handle(caller, request) for caller in (OPERATOR, ANONYMOUS, OPERATOR)]
     assert [(each.results, each.withheld) for each in found] == [(1, 0), (0, 1), (1, 0)]
 
 
 async def test_standings_count_the_results_as_soon_as_the_set_is_closed(store: Store) -> None:
-    operations = new_operations(store, "fsync", KEEP_S, lambda: None)
-    [asked] = [it for it in operations if it.method.endswith("ListLeagueStandings")]
+    asked = operations_on(store)["/seatwise.v1.LeagueService/ListLeagueStandings"]
     request = REQUESTS["LeagueService/ListLeagueStandings"]
     before = await asked.handle(ANONYMOUS, request)
     await store.sets.close_set(SET, KEEP_S)

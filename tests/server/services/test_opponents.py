@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from doubles.operations import operations_on
 from matches.one_match import Desk
 
 from seatwise.v1 import bot_service_pb2 as pb
@@ -13,12 +14,12 @@ from seatwise_referee.setup import JOURNAL_FORMAT
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.refusal import Refusal
 from seatwise_server.services import bots as bot_operations
-from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import ANONYMOUS
 from seatwise_server.store import MatchMeta, Store
 from seatwise_server.store.matches import facets_of
 
 KEEP_S = 600
+LIST_OPPONENTS = "/seatwise.v1.BotService/ListOpponents"
 A, B, C = (f"bots/{name}/versions/1" for name in "abc")
 
 
@@ -42,10 +43,9 @@ async def play(
 
 
 async def listed(store: Store, name: str = A, **more: object) -> pb.ListOpponentsResponse:
-    [operation] = [
-        it for it in new_operations(store, "fsync", KEEP_S, lambda: None) if "ListOpponents" in it.method
-    ]
-    answer = await operation.handle(ANONYMOUS, pb.ListOpponentsRequest(name=name, **more))
+    answer = await operations_on(store)[LIST_OPPONENTS].handle(
+        ANONYMOUS, pb.ListOpponentsRequest(name=name, **more)
+    )
     assert isinstance(answer, pb.ListOpponentsResponse)
     return answer
 
@@ -91,8 +91,7 @@ async def test_a_match_is_read_once_and_only_the_newest_are(
     monkeypatch.setattr(bot_operations, "MOST_OPPONENT_MATCHES", 3)
     for number in range(5):
         await play(store, f"matches/{number}", A, B, points=[number, 0], ranks=[1, 2])
-    operations = new_operations(store, "fsync", KEEP_S, lambda: None)
-    [asked] = [it for it in operations if "ListOpponents" in it.method]
+    asked = operations_on(store)[LIST_OPPONENTS]
     read = list[str]()
     read_metas = store.matches.read_metas
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from doubles.operations import operations_on
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,9 +23,8 @@ from seatwise.v1 import access_service_pb2, bot_service_pb2
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
-from seatwise_server.services.owners import INVITE, OwnerRequests
+from seatwise_server.services.owners import INVITE
 from seatwise_server.store import Store, new_client
 
 ADMIN = "the token of the local file"
@@ -77,9 +77,7 @@ class OwnersAtRandom(RuleBasedStateMachine):
         self.client = new_client(self.url)
         await self.client.call("FLUSHALL")
         store = Store(self.client)
-        requests = OwnerRequests(store.owners, 0, self.loop.time)
-        made = new_operations(store, "fsync", 3600, lambda: None, registration=INVITE, requests=requests)
-        self.operations = {it.method: it for it in made}
+        self.operations = operations_on(store, registration=INVITE)
         self.authenticator = Authenticator(store.credentials, lambda: ADMIN)
 
     def teardown(self) -> None:
