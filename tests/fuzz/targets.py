@@ -22,9 +22,9 @@ from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import BadDeck, parse_deck
 from seatwise_referee.verify import verify_line
-from seatwise_server.league.bundle import BUNDLE
 from seatwise_server.league.league_file import read_league
 from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.season_files import BUNDLE
 from seatwise_server.league.table_reader import LeagueFileError
 from seatwise_server.play.inbound import WrongGame, _decode_move
 from seatwise_server.refusal import Refusal

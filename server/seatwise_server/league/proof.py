@@ -22,9 +22,9 @@ from seatwise_server.competition.schedules.schedule import (
     follow_attempts,
 )
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.league.bundle import format_json
 from seatwise_server.league.par import par_of
 from seatwise_server.league.rules import LARGEST_TABLE, MOST_ROUNDS, is_repeat, schedule_of, started_by
+from seatwise_server.league.season_files import format_json
 from seatwise_server.league.season_log import EntrantChange, Season, Void
 from seatwise_server.league.settings import League, OtherVersion
 from seatwise_server.league.table import standings_of
@@ -94,9 +94,8 @@ def _check_length(league: League, matches: int) -> None:
         most = MOST_ROUNDS
     elif league.format in ("round-robin", "swiss"):
         most = most // max(1, entrants // max(1, league.seats)) + 1
-    has_cycle = (
-        league.format == "round-robin" and league.seats > 0
-    )  # 0 rounds are as many as it takes until all have met
+    # of a round robin, 0 rounds are as many as it takes until all have met
+    has_cycle = league.format == "round-robin" and league.seats > 0
     rounds = league.rounds or (cycle_length(entrants, league.seats) if has_cycle else 0)
     if not 0 <= rounds <= most:
         raise BadSeason(f"settings.json: rounds is {rounds}, which does not fit {matches} played matches")
@@ -178,10 +177,7 @@ def _read_draws(bundle: Bundle, league: League, schedule: Schedule) -> dict[int,
 
 
 def _check_played(schedule: Schedule, season: SoFar) -> dict[str, ScheduledMatch]:
-    """Follow the season in the order in which its matches were due: all of them were played, and no others.
-
-    Returns the scheduled match of each result.
-    """
+    """Check that all matches were played in the order in which they were due, and no others. Return the match of each result."""
     results, known = season.results, dict[str, LoggedResult]()
     so_far = replace(season, results=known)
     scheduled: dict[str, ScheduledMatch] = {}
@@ -203,10 +199,7 @@ def _check_played(schedule: Schedule, season: SoFar) -> dict[str, ScheduledMatch
 
 
 def _check_voids(schedule: Schedule, season: Season) -> None:
-    """Check that each void attempt is one of a match of the schedule and of its bots, and that what it led to is settled.
-
-    A test may be decided before that.
-    """
+    """Check that each void attempt fits the schedule and its bots, and that it is settled, unless a test was decided before."""
     if not season.voids:
         return
     so_far = season.so_far

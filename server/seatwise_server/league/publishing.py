@@ -11,12 +11,12 @@ from typing import Any
 from seatwise.errors import UsageError
 from seatwise.output import writing_file
 from seatwise_server.competition.schedules.schedule import list_walk_overs
+from seatwise_server.competition.statistics.season_statistics import order_of_match
 from seatwise_server.league import season_log, time_reports
-from seatwise_server.league.bundle import format_json, write_season_bundle
-from seatwise_server.league.csv_files import write_csv
-from seatwise_server.league.report import render_report
+from seatwise_server.league.report.page import render_report
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season import is_over
+from seatwise_server.league.season_files import format_json, write_csv, write_season_bundle
 from seatwise_server.league.settings import League, OtherVersion
 from seatwise_server.league.table import describe_verdict, standings_of
 
@@ -71,10 +71,7 @@ def league_in(folder: Path, settings: dict[str, Any]) -> League:
 
 
 def reinstate_entrant(folder: Path, name: str, why: str) -> None:
-    """Log that the entrant is readmitted; the next run starts it.
-
-    Raises `UsageError` if it was not given up, or if the season is over.
-    """
+    """Log that the entrant is readmitted; the next run starts it. Raises `UsageError` if it was not given up, or the season is over."""
     settings, season = season_log.read_season(folder)
     league = league_in(folder, settings)
     with closing(season_log.open_season_log(folder, league, season.league)) as book:
@@ -113,10 +110,5 @@ def annul_walk_over(folder: Path, table: str, why: str) -> None:
 
 
 def _has_later_round(season: season_log.Season, table: str) -> bool:
-    own = _round_of(table)
-    tables = (*season.results, *(void.table for void in season.voids))
-    return any(_round_of(each) > own for each in tables) or any(number > own for number in season.draws)
-
-
-def _round_of(table: str) -> int:
-    return int(table.partition("-")[0].removeprefix("r"))
+    rounds = {order_of_match(each)[0] for each in (*season.results, *(void.table for void in season.voids))}
+    return max(rounds.union(season.draws)) > order_of_match(table)[0]

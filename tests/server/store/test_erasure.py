@@ -26,9 +26,9 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.config import HttpSettings
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.league.bundle import BUNDLE, write_season_bundle
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import logged_result_in
+from seatwise_server.league.season_files import BUNDLE, write_season_bundle
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of

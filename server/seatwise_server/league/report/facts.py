@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,7 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import add_up
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
+from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.fairness import TimedAnswer, TimeReports, match_reports
 from seatwise_server.league.settings import League
@@ -34,33 +36,25 @@ class Incident:
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SeatRow:
-    """The number of matches of an entrant at each seat, and its mean points there."""
-
-    name: str
-    counts: tuple[int, ...]
-    means: tuple[float | None, ...]
-
-
+@dataclass(frozen=True)
 class Facts:
     """All facts about a season, by player in the order of the table."""
 
-    def __init__(
-        self,
-        league: League,
-        results: Mapping[str, LoggedResult],
-        records: Mapping[str, str],
-        order: Sequence[str],
-        reports: TimeReports,
-    ) -> None:
-        self.league = league
-        self.results = results
-        self.names = {each.player: each.name for each in league.entrants}
-        self.order = tuple(order)
-        """The players in the order of the table."""
-        self.records = records
-        self._reports = reports
+    league: League
+    results: Mapping[str, LoggedResult]
+    records: Mapping[str, str]
+    order: Sequence[str]
+    """The players in the order of the table."""
+    reports: TimeReports
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of each player in the report."""
+        return {each.player: each.name for each in self.league.entrants}
+
+    def is_last_look(self, due: Sequence[ScheduledMatch]) -> bool:
+        """Return whether intervals for one look hold: no match is due, and the season was no test that stops by what it sees."""
+        return not due and self.league.format != "ab-test"
 
     def points_by_player(self) -> dict[str, list[int]]:
         """Return the points of each player in each match."""
@@ -81,47 +75,43 @@ class Facts:
                     found[self.names[player]].append((result.seq, ratings.rating_of(player).ordinal))
         return found
 
-    def seat_rows(self) -> list[SeatRow]:
-        """Return a row for each entrant, and one for all of them at the end."""
+    def seat_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each entrant, and one for all: its name, and by seat its matches there and their mean points."""
         found: dict[tuple[str, int], list[int]] = defaultdict(list)
         for result in self.results.values():
             for seat, (player, points) in enumerate(zip(result.bots, counted_points(result), strict=True)):
                 found[player, seat].append(points)
                 found["", seat].append(points)
-        rows = [(player, self.names[player]) for player in self.order] + [("", "all")]
-        return [
-            _seat_row(name, [found[player, seat] for seat in range(self.league.seats)])
-            for player, name in rows
-        ]
+        rows = []
+        for player in (*self.order, ""):
+            by_seat = [found[player, seat] for seat in range(self.league.seats)]
+            means = [add_up(each) / len(each) if each else None for each in by_seat]
+            rows.append(
+                {"name": self.names.get(player, "all"), "counts": [*map(len, by_seat)], "means": means}
+            )
+        return rows
 
     def list_incidents(self) -> list[Incident]:
         """List the seats that were forfeited or resigned."""
-        return [
-            Incident(
-                result.match, table, seat, self.names[player], ending, self._find_evidence(result.match, seat)
-            )
-            for table, result in self.results.items()
-            for seat, (player, ending) in enumerate(zip(result.bots, result.endings, strict=True))
-            if ending != Ending.COMPLETED
-        ]
+        found = []
+        for table, result in self.results.items():
+            for seat, (player, ending) in enumerate(zip(result.bots, result.endings, strict=True)):
+                if ending != Ending.COMPLETED:
+                    evidence = self._find_evidence(result.match, seat)
+                    found.append(Incident(result.match, table, seat, self.names[player], ending, evidence))
+        return found
 
     def timed_answers(self) -> list[TimedAnswer]:
         """Return the answers that have both a charge in the record and a report of the bot."""
-        records = map(json.loads, self.records.values()) if self._reports else ()
-        return [answer for record in records for answer in match_reports(record, self._reports)]
+        records = map(json.loads, self.records.values()) if self.reports else ()
+        return [answer for record in records for answer in match_reports(record, self.reports)]
 
     def _find_evidence(self, match: str, seat: int) -> tuple[str, ...]:
         record = self.records.get(match)
         if record is None:
             return ("its record is not published yet, because others may still play the same deal",)
-        return tuple(
-            _describe_entry(entry) for entry in json.loads(record)["entries"] if _concerns_seat(entry, seat)
-        )
-
-
-def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
-    means = tuple(add_up(each) / len(each) if each else None for each in points)
-    return SeatRow(name, tuple(map(len, points)), means)
+        entries = json.loads(record)["entries"]
+        return tuple(_describe_entry(entry) for entry in entries if _concerns_seat(entry, seat))
 
 
 def _concerns_seat(entry: Mapping[str, Any], seat: int) -> bool:
@@ -132,14 +122,9 @@ def _concerns_seat(entry: Mapping[str, Any], seat: int) -> bool:
 
 
 def _describe_entry(entry: Mapping[str, Any]) -> str:
-    what = {
-        "default": "ran out of time",
-        "rejected": "was rejected",
-        "forfeited": "forfeited",
-        "resigned": "resigned",
-    }
+    what = {"default": "ran out of time", "rejected": "was rejected"}.get(entry["kind"], entry["kind"])
     reason = entry.get("ending") or (entry.get("reason") if entry["kind"] == "rejected" else "")
-    told = f"seq {entry['seq']}, {entry['at_ms']} ms: {what[entry['kind']]}"
+    told = f"seq {entry['seq']}, {entry['at_ms']} ms: {what}"
     return f"{told} ({reason})" if reason else told
 
 
@@ -150,28 +135,15 @@ MOST_PAIR_LINES = 3_000
 
 
 @dataclass(frozen=True, slots=True)
-class PairMatch:
-    """A match at which both entrants of a pair sat."""
-
-    match: str
-    """The last part of its name, as `seatwise replay` takes it."""
-
-    points: str
-    """The points of all its seats, as text."""
-
-
-@dataclass(frozen=True, slots=True)
 class PairMatches:
     """The matches of one pair."""
 
     id: str
     """The anchor on the page."""
-
     title: str
     """Both names."""
-
-    matches: tuple[PairMatch, ...]
-
+    matches: list[tuple[str, str]]
+    """The last part of the name of each, as `seatwise replay` takes it, and the points of all its seats."""
     more: int
     """How many more matches there are than the page lists."""
 
@@ -184,28 +156,21 @@ def pair_anchor(one: int, other: int) -> str:
 def list_pair_matches(facts: Facts) -> list[PairMatches]:
     """Return the pairs that have met, in the order of the table."""
     places = {player: place for place, player in enumerate(facts.order)}
-    found: dict[tuple[int, int], list[PairMatch]] = defaultdict(list)
+    found: dict[tuple[int, int], list[tuple[str, str]]] = defaultdict(list)
     for result in facts.results.values():
         scored = zip(result.bots, result.points, strict=True)
         points = ", ".join(f"{facts.names[player]} {own}" for player, own in scored)
-        match = PairMatch(result.match.removeprefix("matches/"), points)
         for pair in combinations(sorted({places[player] for player in result.bots}), 2):
-            found[pair].append(match)
-    most = MOST_PAIR_LINES // max(1, len(found))
-    return [_make_pair(facts, pair, matches, max(1, most)) for pair, matches in sorted(found.items())]
-
-
-def _make_pair(facts: Facts, pair: tuple[int, int], matches: list[PairMatch], most: int) -> PairMatches:
-    one, other = (facts.names[facts.order[place]] for place in pair)
-    return PairMatches(
-        pair_anchor(*pair), f"{one} against {other}", tuple(matches[:most]), max(0, len(matches) - most)
-    )
+            found[pair].append((result.match.removeprefix("matches/"), points))
+    most = max(1, MOST_PAIR_LINES // max(1, len(found)))
+    pairs = []
+    for pair, matches in sorted(found.items()):
+        title = " against ".join(facts.names[facts.order[place]] for place in pair)
+        pairs.append(PairMatches(pair_anchor(*pair), title, matches[:most], max(0, len(matches) - most)))
+    return pairs
 
 
 # Says in one sentence how a season ended, or stands, and how certain that is.
-
-NO_RESULT = "No result counts yet."
-
 
 MOST_NAMED = 6
 """The most leaders, or rivals, that a verdict names."""
@@ -223,7 +188,7 @@ def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is
     'ann wins, but the results do not tell it apart from bob and eve.'
     """
     if not leaders:
-        return NO_RESULT
+        return "No result counts yet."
     if len(leaders) > 1:
         return f"{join_some(leaders)} share the first rank."
     verb = "wins" if is_over else "leads"

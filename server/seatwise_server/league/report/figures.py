@@ -133,8 +133,6 @@ class Whisker:
     value: float
     low: float
     high: float
-    told: str = ""
-    """A text beside the value."""
 
 
 def draw_whiskers(title: str, rows: Sequence[Whisker], unit: str, middle: float | None = None) -> Shape:
@@ -213,10 +211,7 @@ def draw_curves(
 
 
 def draw_histogram(title: str, values: Sequence[int], low: int, high: int, most: int, series: int) -> Shape:
-    """Draw how often a bot made each number of points.
-
-    All histograms of a page have the same axes, so that they can be compared.
-    """
+    """Draw how often a bot made each number of points. All histograms of a page have the same axes, so that they can be compared."""
     width, height, foot = 340.0, 130.0, 100.0
     step = max(1, -(-(high - low + 1) // MOST_BARS))
     counts = Counter((value - low) // step for value in values)

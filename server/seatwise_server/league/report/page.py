@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
@@ -20,10 +19,10 @@ from seatwise_server.competition.schedules.schedule import Schedule, list_walk_o
 from seatwise_server.competition.standings.scoring import CrosstableCell, build_crosstable
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAK_WORDS
 from seatwise_server.competition.statistics.fairness import TimeReports
-from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts, describe_leaders, list_pair_matches, pair_anchor
-from seatwise_server.league.report.sections import extra_sections, is_anytime_test
+from seatwise_server.league.report.sections import extra_sections
+from seatwise_server.league.season_files import CSV_FILES
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import LOCAL_TABLES, SERVER_TABLES, League
 from seatwise_server.league.table import column_heads, describe_verdict, row_cells
@@ -49,16 +48,6 @@ MOST_INCIDENTS = 200
 NEVER_MET = CrosstableCell()
 
 
-@dataclass(frozen=True, slots=True)
-class ReportRow:
-    """A row of the standings."""
-
-    rank: int
-    player: str
-    cells: tuple[str, ...]
-    indistinct: str
-
-
 def render_report(
     league: League,
     season: Season,
@@ -77,10 +66,11 @@ def render_report(
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
     due = schedule.due_matches(so_far)
-    is_running = bool(due)
-    is_last_look = not is_running and not is_anytime_test(schedule)
-    found = _fit_season(season, is_last_look=is_last_look) if season.results else None
-    extra = extra_sections(schedule, facts, so_far, due if is_running else ())
+    is_last_look = facts.is_last_look(due)
+    found = fit_strengths(season.results.values()) if season.results else None
+    if found and not is_last_look:
+        found = found.widen_for_every_look()
+    extra = extra_sections(schedule, facts, so_far, due)
     page: str = _load_template().render(
         league=league,
         facts=facts,
@@ -121,20 +111,13 @@ def render_report(
         histograms=_draw_histograms(facts),
         extra=extra,
         seats=facts.seat_rows(),
-        balance=[str(spread) for spread in schedule.measure_balance()]
-        if isinstance(schedule, FixedSchedule)
-        else [],
+        balance=schedule.measure_balance() if isinstance(schedule, FixedSchedule) else (),
         **_incident_values(facts, season),
         settings=_settings_rows(league),
         example=next((result.match for result in season.results.values()), "").removeprefix("matches/"),
         overview_files=CSV_FILES,
     )
     return page
-
-
-def _fit_season(season: Season, *, is_last_look: bool) -> StrengthFit:
-    found = fit_strengths(season.results.values())
-    return found if is_last_look else found.widen_for_every_look()
 
 
 def _describe_verdict(
@@ -189,18 +172,15 @@ def _overview_rows(season: Season, facts: Facts) -> list[tuple[str, str]]:
 def standings_table(
     standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts, *, is_last_look: bool
 ) -> dict[str, Any]:
-    """Return the table with the fitted strength of each entrant.
-
-    Before the last look, bots are told apart only by what holds at every look.
-    """
+    """Return the table with fitted strengths. Before the last look, bots are told apart only by what holds at every look."""
     strengths = {each.bot: each for each in found.strengths} if found else {}
     rows = [
-        ReportRow(
-            row["rank"],
-            row["player"],
-            (*row_cells(standings, row), _format_strength(strengths.get(row["player"]))),
-            _name_indistinct(row["player"], found, facts, is_last_look=is_last_look),
-        )
+        {
+            "rank": row["rank"],
+            "player": row["player"],
+            "cells": [*row_cells(standings, row), _format_strength(strengths.get(row["player"]))],
+            "indistinct": _name_indistinct(row["player"], found, facts, is_last_look=is_last_look),
+        }
         for row in standings["rows"]
     ]
     return {

@@ -85,14 +85,14 @@ def extra_sections(
     sections: list[Section] = []
     if isinstance(schedule, ABTest):
         sections.append(Section("test", "The test", (_test_part(schedule, facts, so_far),)))
-    is_last_look = not due and not is_anytime_test(schedule)
+    is_last_look = facts.is_last_look(due)
     parts = _last_look_parts(facts, results) if is_last_look else _running_parts(facts, so_far, due)
     if statistics := tuple(parts):
         sections.append(Section("statistics", "How certain the figures are", statistics))
     meetings = [*results, *list_walk_over_meetings(schedule, so_far)]
     found = check_fairness(meetings, facts.timed_answers())
     parts = fairness_parts(found, facts.names, _name_owners(facts))
-    return [*sections, Section("fairness", "Fairness checks", tuple(parts))]
+    return [*sections, Section("fairness", "Fairness checks", parts)]
 
 
 def _last_look_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
@@ -222,11 +222,12 @@ def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     course = test.trace_evidence(differences[: len(ratios)])
     found = summarize_differences(differences[: len(ratios)])
     a, b = facts.names[schedule.a], facts.names[schedule.b]
-    most = 2 * math.log(1 / min(test.alpha, test.beta))
+    most = 2 * math.log(1 / min(test.alpha, test.beta))  # beyond this the test has long been decided
+    needed = math.log(1 / test.alpha)
     series = {
-        "for H1": [(float(unit), _limit(each.for_h1, most)) for unit, each in enumerate(course, 1)],
-        "for H0": [(float(unit), _limit(each.for_h0, most)) for unit, each in enumerate(course, 1)],
-        "needed": _level_curve(math.log(1 / test.alpha), ratios),
+        "for H1": [(unit, max(-most, min(most, each.for_h1))) for unit, each in enumerate(course, 1)],
+        "for H0": [(unit, max(-most, min(most, each.for_h0))) for unit, each in enumerate(course, 1)],
+        "needed": [(1, needed), (len(ratios), needed)] if ratios else [],
     }
     told = {"verdict": verdict, "units": len(ratios), "has_too_few": test.has_too_few(differences)}
     return Part(
@@ -241,20 +242,6 @@ def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
             "Test and interval hold at every look, so it makes no difference to them when the test ended.",
         ),
     )
-
-
-def is_anytime_test(schedule: Schedule) -> bool:
-    """Return whether the season is a test that stops by what it sees, beside which an interval for one look would be wrong."""
-    return isinstance(schedule, ABTest)
-
-
-def _limit(value: float, most: float) -> float:
-    """Return the value within bounds beyond which the test has long been decided."""
-    return max(-most, min(most, value))
-
-
-def _level_curve(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
-    return [(1, value), (len(ratios), value)] if ratios else []
 
 
 def fairness_parts(
