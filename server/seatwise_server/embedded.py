@@ -64,7 +64,8 @@ class EmbeddedRedis:
     """A Redis or Valkey that belongs to this process and to one data folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
+        self.folder = folder.resolve()
+        self._folder_line = f"dir {_quoted(self.folder)}"
         self._conf = self.folder / "redis.conf"
         self._state = self.folder / "redis.pid"
         self._log_file = self.folder / "redis.log"
@@ -179,7 +180,7 @@ class EmbeddedRedis:
                 "port 0",
                 f"unixsocket {_quoted(self._socket)}",
                 "unixsocketperm 700",
-                f"dir {_quoted(self.folder)}",
+                self._folder_line,
                 f"logfile {_quoted(self._log_file)}",
                 "daemonize no",
                 "databases 1",
@@ -224,6 +225,8 @@ class EmbeddedRedis:
         """
         try:
             pid_line, socket_line = self._state.read_text().splitlines()
+            if self._folder_line not in self._conf.read_text():
+                return  # this folder is a copy of another one, whose Redis and socket these are
             pid, self._socket = int(pid_line), Path(socket_line)
         except (OSError, ValueError):
             return
@@ -260,7 +263,8 @@ class EmbeddedRedis:
             return
         self._socket.unlink(missing_ok=True)
         if self._socket.parent != self.folder:
-            shutil.rmtree(self._socket.parent, ignore_errors=True)
+            with suppress(OSError):
+                self._socket.parent.rmdir()
         self._state.unlink(missing_ok=True)
         self._socket = None
 
@@ -391,7 +395,7 @@ def socket_path(folder: Path, name: str = "redis.sock") -> Path:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file completely or not at all, readable by this user alone."""
-    fresh = path.with_suffix(path.suffix + ".new")
+    fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)

@@ -61,7 +61,7 @@ def _restore(args: Namespace) -> int:
         raise UsageError(f"{folder} is no complete backup: it has no {FACTS}")
     snapshot = folder / SNAPSHOT
     if args.redis_file:
-        keys = OpenRedis.of_file(args.redis_file).load_snapshot(snapshot, data / "restore")
+        keys = OpenRedis.of_file(args.redis_file).load_snapshot(snapshot, data)
     else:
         keys = load_embedded(snapshot, data / "redis")
     if (folder / ADMIN_TOKEN).exists() and not (data / ADMIN_TOKEN).exists():

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import redis
@@ -87,21 +88,19 @@ class OpenRedis:
         finally:
             draft.unlink(missing_ok=True)
 
-    def load_snapshot(self, snapshot: Path, scratch: Path) -> int:
+    def load_snapshot(self, snapshot: Path, data: Path) -> int:
         """Copy a snapshot into this Redis, by way of an embedded one, and return how many keys it has.
 
-        Raises `UsageError`, also if this Redis is not empty. `scratch` is a folder that is removed afterwards.
+        Raises `UsageError`, also if this Redis is not empty. The embedded one has a new folder within `data`, which is removed.
         """
         with _explaining("restore"):
             if self._client.dbsize():
                 raise UsageError("this Redis is not empty: a restore replaces nothing")
-            shutil.rmtree(scratch, ignore_errors=True)
-            try:
-                keys = load_embedded(snapshot, scratch)
-                with EmbeddedRedis(scratch) as source:
+            data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix="restore-", dir=data) as scratch:
+                keys = load_embedded(snapshot, Path(scratch))
+                with EmbeddedRedis(Path(scratch)) as source:
                     _copy_all_keys(redis.Redis.from_url(source.url), self._client)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
             return keys
 
 

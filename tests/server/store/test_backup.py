@@ -96,7 +96,10 @@ async def snapshot(live: Node, restored: Path) -> Node:
 
 async def by_command(live: Node, restored: Path) -> Node:
     """As `seatwise ctl backup` and `restore` do it, from one Redis into another."""
-    there, url = restored.with_name("backup"), restored.with_name("url")
+    there, url = (
+        restored.with_name("none") / "restore",
+        restored.with_name("url"),
+    )  # a folder that it could take for its own
     url.write_text(f"redis://{live.address}\n")
     backup = [
         "ctl",

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -150,6 +151,33 @@ def test_a_process_that_has_the_orphans_number_is_left_alone(tmp_path: Path) -> 
     (tmp_path / "redis.pid").write_text(f"{os.getpid()}\n{tmp_path / 'redis.sock'}\n")
     with EmbeddedRedis(tmp_path) as server:
         assert server.pid
+
+
+def test_a_copy_of_a_data_folder_leaves_the_folder_that_it_is_of_alone(tmp_path: Path) -> None:
+    """It deleted that folder, whose socket its own state named."""
+    first, copy = tmp_path / "first" / "redis", tmp_path / "copy" / "redis"
+    with EmbeddedRedis(first) as server, client_of(server) as client:
+        client.set("moves", "acknowledged")
+        shutil.copytree(first, copy, ignore=shutil.ignore_patterns("*.sock"))
+        with EmbeddedRedis(copy) as other, client_of(other) as client_of_copy:
+            assert client_of_copy.get("moves") == b"acknowledged"
+        with client_of(server) as again:
+            assert again.get("moves") == b"acknowledged"
+        assert (first / "appendonlydir").is_dir()
+
+
+def test_a_folder_may_be_named_by_a_link_at_one_start_and_not_at_the_next(tmp_path: Path) -> None:
+    """The data were deleted, if the server had been killed in between."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with EmbeddedRedis(tmp_path / "real" / "redis") as server, client_of(server) as client:
+        client.set("moves", "acknowledged")
+    for first, second in (("link", "real"), ("real", "link")):
+        owner, pid = start_owner(tmp_path / first / "redis")
+        end_owner(owner)
+        until(lambda pid=pid: not is_alive(pid))
+        with EmbeddedRedis(tmp_path / second / "redis") as server, client_of(server) as client:
+            assert client.get("moves") == b"acknowledged"
 
 
 def test_a_torn_tail_of_the_file_is_cut_off(tmp_path: Path) -> None:
