@@ -44,6 +44,17 @@ def test_what_a_game_prints_is_no_answer(tmp_path: Path, line: str) -> None:
     assert {"imported", "counting"} <= set(shown.stderr.split())
 
 
+def test_a_process_of_a_game_that_prints_does_not_garble_the_report_of_its_check(tmp_path: Path) -> None:
+    loud = "import os\nos.system('echo imported')" + GOOD.replace(
+        "count_points(self, state): ",
+        "count_points(self, state):\n        os.write(1, b'counting ')\n        ",
+    )
+    install_package(tmp_path, "loud", loud, "coin = loud:Coin")
+    shown = run_seatwise(tmp_path, "check-game", "coin", "--matches", "4", "--json")
+    assert json.loads(shown.stdout)["faults"] == []
+    assert {"imported", "counting"} <= set(shown.stderr.split())
+
+
 def test_games_are_found_played_and_verified_and_wrong_packages_are_refused(tmp_path: Path) -> None:
     install_package(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
     install_package(tmp_path, "broken", "raise SystemExit('no')", "broken = broken:Game")

@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from seatwise.cli.arguments import Command, parse_count
+from seatwise.output import AnswerOutput
 
 if TYPE_CHECKING:
     from seatwise.testing import GameReport
@@ -43,11 +43,11 @@ def run(arguments: Namespace) -> int:
     from seatwise.kits import find_kit
     from seatwise.testing import check_game
 
-    with redirect_stdout(sys.stderr):  # a game that prints must not garble the report
+    with AnswerOutput() as answers:  # a game that prints, in whatever way, must not garble the report
         report = check_game(find_kit(arguments.game), matches=arguments.matches, seed=arguments.seed)
-    if not arguments.once and not report.faults:
-        report = _compare_processes(report, arguments)
-    print(json.dumps(asdict(report), indent=2) if arguments.json else report)
+        if not arguments.once and not report.faults:
+            report = _compare_processes(report, arguments)
+        answers.print_line(json.dumps(asdict(report), indent=2) if arguments.json else str(report))
     return 1 if report.faults else 0
 
 
