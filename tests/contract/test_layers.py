@@ -59,7 +59,7 @@ OF_TRAINING = ("gymnasium", "numpy", "pettingzoo", "pyspiel")
 OPTIONAL = {
     "doctor/scripted_socket.py": ("picows",),
     "link/web_socket_wire.py": ("picows",),
-    "mcp/mcp_server.py": ("mcp",),
+    "mcp/mcp_server.py": ("mcp", "uvicorn"),
 } | {path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")}
 """Modules that are imported only where their extra is wanted; remote.py says what to install."""
 

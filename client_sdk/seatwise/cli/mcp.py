@@ -121,7 +121,7 @@ def _read_bearer(path: Path) -> str:
 
 
 async def _serve(args: Namespace, kit: GameKit, token: str, bearer: str) -> None:
-    from seatwise.mcp.mcp_server import McpTools, make_mcp_server
+    from seatwise.mcp.mcp_server import McpTools, make_mcp_server, serve_http
     from seatwise.mcp.model_seat import ModelSeat
 
     seat = ModelSeat(kit, _make_player(args, kit, token))
@@ -131,9 +131,7 @@ async def _serve(args: Namespace, kit: GameKit, token: str, bearer: str) -> None
     try:
         if args.http:
             print(f"MCP at {base_url}{MCP_PATH}", file=sys.stderr, flush=True)
-            await server.run_streamable_http_async(
-                host=args.host, port=args.port, streamable_http_path=MCP_PATH
-            )
+            await serve_http(server, args.host, args.port, MCP_PATH)
         else:
             await server.run_stdio_async()
     finally:

@@ -121,6 +121,17 @@ def make_mcp_server(tools: McpTools, title: str, bearer: str = "", base_url: str
     return server
 
 
+async def serve_http(server: MCPServer, host: str, port: int, path: str) -> None:
+    """Serve streamable HTTP until the process is told to stop.
+
+    The other parser that uvicorn may choose loses the body of a request that offers to go on in HTTP/2, as Java's client does.
+    """
+    import uvicorn
+
+    app = server.streamable_http_app(streamable_http_path=path, host=host)
+    await uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="error", http="h11")).serve()
+
+
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can connect to a host."""
     try:

@@ -115,6 +115,20 @@ async def test_a_model_plays_over_http_with_the_bearer_and_not_without(house: Ho
                 for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Bearer {token}"}):
                     assert (await anyone.post(url, json={}, headers=wrong)).status_code == 401
             headers = {"Authorization": f"Bearer {bearer}"}
+            offer = {
+                "Connection": "Upgrade, HTTP2-Settings",
+                "Upgrade": "h2c",
+                "HTTP2-Settings": "AAMAAABkAAQCAAAAAAIAAAAA",
+            }
+            accept = {"Accept": "application/json, text/event-stream"}
+            about = {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "java", "version": "1"},
+            }
+            call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+            async with httpx2.AsyncClient(headers=headers | offer | accept) as java:
+                assert "seatwise" in (await java.post(url, json=call)).text
             async with httpx2.AsyncClient(headers=headers, timeout=LONG_S) as http:
                 transport = streamable_http_client(url, http_client=http)
                 async with mcp.Client(transport) as client:
