@@ -13,6 +13,7 @@ from seatwise.cli.arguments import (
     Command,
     add_deck_argument,
     add_unit_arguments,
+    parse_bot,
     parse_count,
     parse_game_option,
     parse_span,
@@ -46,10 +47,10 @@ On several machines without a network between them, each plays some of the deals
 def configure(parser: ArgumentParser) -> None:
     from seatwise.kits import DEFAULT_GAME
 
-    parser.add_argument("old", metavar="OLD", help="the version that is known")
-    parser.add_argument("new", metavar="NEW", help="the version that may be better")
+    parser.add_argument("old", metavar="OLD", type=parse_bot, help="the version that is known")
+    parser.add_argument("new", metavar="NEW", type=parse_bot, help="the version that may be better")
     parser.add_argument(
-        "--against", action="append", default=[], metavar="BOT",
+        "--against", action="append", default=[], type=parse_bot, metavar="BOT",
         help="an opponent of both versions; up to three (default: the versions play each other)",
     )  # fmt: skip
     parser.add_argument("--game", default=DEFAULT_GAME, help="game to play (default: %(default)s)")

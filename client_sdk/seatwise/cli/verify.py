@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from seatwise.cli import SERVER_EXTRA
 from seatwise.cli.arguments import (
     Command,
+    InputFile,
     add_deck_argument,
     add_security_arguments,
     add_unit_arguments,
@@ -54,7 +55,7 @@ READ_PROGRESS_EVERY_S = 1.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="file of records, or a season bundle")
+    parser.add_argument("file", type=InputFile, metavar="FILE", help="file of records, or a season bundle")
     parser.add_argument(
         "--chain",
         type=_chain,

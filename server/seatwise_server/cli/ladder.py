@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from seatwise.cli import arguments
@@ -35,6 +34,7 @@ from seatwise_server.ladder.ladder_worker import (
 )
 
 PAGE_SIZE = 1000
+RECORD_START = b'{"chain":"'
 
 Act = Callable[[Call, Namespace], int]
 
@@ -61,7 +61,7 @@ def configure(parser: ArgumentParser) -> None:
     text = "print all results, oldest first, one line of JSON each; or write records"
     export = _add_verb(verbs, "export", text, _export)
     text = "write the records to this file, one a line; a file that is there is continued"
-    export.add_argument("--records", type=Path, metavar="FILE", help=text)
+    export.add_argument("--records", type=arguments.parse_output, metavar="FILE", help=text)
     text = f"test in the newest {MOST_CHECKED_RESULTS} results whether bots help each other, and whether seats are equal"
     for verb in (export, _add_verb(verbs, "checks", text, _show_checks)):
         asking.add_span(verb, "results that came")
@@ -255,7 +255,7 @@ def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
     refused: Counter[str] = Counter()
     stub = match_service_pb2_grpc.MatchServiceStub
     with _open_records(args.records) as out, asking.open_service(args, stub, as_admin=args.as_admin) as ask:
-        held = _held_matches(out)
+        held = _held_matches(out, args.records)
         missing = [result.match for result in results if result.match not in held]
         with table.show_progress("records", len(missing)) as advance:
             for match in missing:
@@ -271,9 +271,9 @@ def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
     return 1 if refused else 0
 
 
-def _open_records(path: Path) -> BinaryIO:
+def _open_records(path: str) -> BinaryIO:
     try:
-        return path.open("a+b")
+        return open(path, "a+b")
     except OSError as bad:
         raise UsageError(f"--records {path}: {bad.strerror}") from None
 
@@ -286,11 +286,16 @@ def _fetch_record(ask: Call, match: str) -> str:
             time.sleep(error.retry_after or 1.0)
 
 
-def _held_matches(file: BinaryIO) -> set[str]:
-    """Return the matches whose records the file has, and cut a last line off that is not whole."""
+def _held_matches(file: BinaryIO, name: str) -> set[str]:
+    """Return the matches whose records the file has, and cut a last line off that is not whole.
+
+    Raises `UsageError` for a file of something else, and leaves it as it is.
+    """
     found: set[str] = set()
     file.seek(0)
     for line in file:
+        if not line.startswith(RECORD_START[: len(line)]):
+            raise UsageError(f"--records {name}: it holds something else than records; name another file")
         if not line.endswith(b"\n"):
             file.truncate(file.tell() - len(line))
             break

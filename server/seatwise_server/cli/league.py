@@ -84,7 +84,9 @@ def _configure_run(parser: ArgumentParser) -> None:
 
 
 def _configure_gifts(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="a season's bundle, or a file of records")
+    parser.add_argument(
+        "file", type=InputFile, metavar="FILE", help="a season's bundle, or a file of records"
+    )
     parser.add_argument(
         "--deals", type=parse_count, default=32, metavar="N",
         help="deals in which each move is judged (default: %(default)s)",
@@ -234,9 +236,10 @@ def _show_gifts(args: Namespace) -> int:
     from seatwise_server.league.par import count_records, report_gifts
 
     work = read_unit_options(args)
-    total = count_records(args.file)
+    file = Path(args.file)
+    total = count_records(file)
     with show_progress(total, lambda done: f"{done} of {total} matches", is_quiet=args.json) as advance:
-        found = report_gifts(args.file, args.deals, advance, work)
+        found = report_gifts(file, args.deals, advance, work)
     if args.units:
         print(f"{args.out}: a part of {args.file}; --merge puts all parts together")
         return 0

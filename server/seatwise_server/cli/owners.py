@@ -24,6 +24,7 @@ from seatwise.v1.owner_service_pb2_grpc import OwnerServiceStub
 from seatwise_server.cli import asking
 from seatwise_server.cli.asking import Call
 from seatwise_server.embedded import write_private
+from seatwise_server.store.tokens import TOKEN_PREFIX
 
 PARTS_OF_ID_TOKEN = 3
 """Header, payload and signature."""
@@ -210,10 +211,15 @@ def _read_rows(path: Path) -> dict[str, str]:
         return {}
     if path.stat().st_mode & 0o077:
         raise UsageError(f"{path}: others may read it; chmod 600 {path}")
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    whole = [line.strip().partition(",") for line in lines if line.endswith("\n")]
-    write_private(path, "".join(line for line in lines if line.endswith("\n")))
-    return {each: token for each, _, token in whole}
+    text, end, half = read_text_file(path).rpartition("\n")
+    lines = text.splitlines()
+    if any(f",{TOKEN_PREFIX}" not in line for line in lines) or not (
+        lines or half.startswith("invites/"[: len(half)])
+    ):
+        why = f"{path}: it holds something else than tokens of owners; name another file with --tokens"
+        raise UsageError(why)
+    write_private(path, text + end)
+    return {each: token for each, _, token in (line.strip().partition(",") for line in lines)}
 
 
 def _append_row(path: Path, each: str, token: str) -> None:

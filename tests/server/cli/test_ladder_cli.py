@@ -136,6 +136,18 @@ async def test_records_are_exported_once_each_and_an_export_is_continued(
     assert (code, "--records" in complained) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "text", ["one line without its end", '{"a": 1}', '{"match": "x"}\n', "-----BEGIN CERTIFICATE-----\n"]
+)
+async def test_a_file_of_something_else_is_not_continued_as_an_export(
+    played: Rung, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "mine").write_text(text)
+    code, _, complained = await ladder(played.house, "export", "shown", "--records", str(tmp_path / "mine"))
+    assert (code, "something else than records" in complained) == (2, True)
+    assert (tmp_path / "mine").read_text() == text
+
+
 async def test_a_record_that_cannot_be_had_is_counted(played: Rung, tmp_path: Path) -> None:
     gone = LoggedResult(0, "matches/gone", ("bots/a/versions/1", "bots/b/versions/1"), (1, 0), (1, 2),
                         (Ending.COMPLETED,) * 2)  # fmt: skip

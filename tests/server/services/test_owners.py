@@ -722,6 +722,11 @@ async def test_a_class_becomes_owners_in_one_command_that_goes_on_after_a_kill(
             in (await ctl(inviting_house, "owner", "show", each, token=token))[1]
         )
     assert (await told(inviting_house, *command))[0]["created"] == 0
+    for text in ("a diary,\nnot a list\n", "one line without its end"):
+        (tmp_path / "diary").write_text(text)
+        (tmp_path / "diary").chmod(0o600)
+        complained = (await ctl(inviting_house, *command, "--tokens", str(tmp_path / "diary")))[2]
+        assert ("something else than tokens" in complained, (tmp_path / "diary").read_text()) == (True, text)
     names.write_text("Class D\n")
     assert "is no id" in (await ctl(inviting_house, *command))[2]
     names.write_text("class-d\n")
