@@ -9,8 +9,10 @@ import unicodedata
 
 _BOT_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _VERSION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?")
-_INVISIBLE = "\u034f\u115f\u1160\u2800\u3164\uffa0 "
-"""Letters that count as printable and show nothing."""
+_INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0 " + "".join(
+    map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+)
+"""Letters that count as printable and show nothing, variation selectors among them."""
 
 
 class BadBotName(Exception):
