@@ -21,7 +21,7 @@ from seatwise.child_process import ORPHAN_END_S, resident_bytes
 from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
 from seatwise_server.config import Config, HttpSettings, address_from_here
 from seatwise_server.counts import COUNTS
-from seatwise_server.descriptors import ConnectionRoom, connections_for_others, lack_room
+from seatwise_server.descriptors import ConnectionRoom, connections_for_others, free_descriptor, lack_room
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.memory import MemoryWatch
@@ -204,7 +204,8 @@ class _Server:
         if self._forwarder:
             url = config.redis_url or self._embedded_url()
             config = replace(config, redis_url=url, http=http)
-            self._reads = ReadProcess(config, self._forwarder, port.socket if port else None)
+            on_shortage = partial(self._note_shortage, common.lag, is_own=True)
+            self._reads = ReadProcess(config, self._forwarder, on_shortage, port.socket if port else None)
         elif http and port:
             self._rest = _new_rest_door(http, port, self._certificate, common.store)
 
@@ -304,14 +305,16 @@ class _Server:
         listening = [common.listens_on, common.ws_listens_on] if self._config.socket is None else []
         ports = [urlsplit(f"//{address_from_here(each)}") for each in listening if each]
 
-        def on_shortage(ms: int) -> None:
-            COUNTS.connections_short_s["bots"] += ms / 1000
-            common.lag.note_shortage()
-            if self.running.referee:
-                self.running.referee.on_shortage(ms)
-
         found = [(each.hostname or "localhost", each.port or 0) for each in ports]
+        on_shortage = partial(self._note_shortage, common.lag)
         return ConnectionRoom("bots", lambda: lack_room(self._most_connections, found), on_shortage)
+
+    def _note_shortage(self, lag: EventLoopLag, ms: int, *, is_own: bool = False) -> None:
+        """In the last `ms` no bot could connect here, or by HTTP."""
+        COUNTS.connections_short_s["bots"] += ms / 1000
+        lag.note_shortage()
+        if self.running.referee:
+            self.running.referee.on_shortage(ms, is_own=is_own or free_descriptor() is None)
 
     def _serve_metrics(self, common: Common) -> None:
         config = self._config

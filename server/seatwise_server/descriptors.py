@@ -73,18 +73,26 @@ class ConnectionRoom:
                 self._on_shortage(int((loop.time() - looked_s) * 1000))
 
 
-async def lack_room(most: int, ports: Sequence[tuple[str, int]]) -> bool:
-    """Whether one of the ports takes no connection; the smallest of them has `most`.
-
-    The number of a new descriptor is the lowest that is free, so only a high one makes a look at the ports worth it.
+def free_descriptor() -> int | None:
+    """Return the number of the next descriptor, which is the lowest that is free. `None` if there is none: that is the fault of this
+    process itself, because connections from outside are limited well below it.
     """
     try:
         descriptor = os.open(os.devnull, os.O_RDONLY)
     except OSError:
-        return True
+        return None
     os.close(descriptor)
-    if descriptor < most * 3 // 4:
-        return False
+    return descriptor
+
+
+async def lack_room(most: int, ports: Sequence[tuple[str, int]]) -> bool:
+    """Whether one of the ports takes no connection; the smallest of them has `most`.
+
+    Only a high number of the next descriptor makes a look at the ports worth it.
+    """
+    descriptor = free_descriptor()
+    if descriptor is None or descriptor < most * 3 // 4:
+        return descriptor is None
     return any(await asyncio.gather(*(_is_full(host, port) for host, port in ports)))
 
 

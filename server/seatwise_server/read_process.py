@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,12 +34,14 @@ class ReadProcess:
     """Keeps the process running, and tells it whether this server is ready."""
 
     def __init__(
-        self, config: Config, forwarder: ReadForwarder, http_port: socket.socket | None = None
-    ) -> None:
+        self, config: Config, forwarder: ReadForwarder, on_shortage: Callable[[int], None], http_port: socket.socket | None = None
+    ) -> None:  # fmt: skip
         """The process also serves HTTP if it is given a port, on which connections wait until it is there.
 
-        `config` is that of this server, with the URL of its Redis.
+        `config` is that of this server, with the URL of its Redis. `on_shortage` is told for how many ms the process had no
+        descriptor left, so that no bot could connect by HTTP.
         """
+        self._on_shortage = on_shortage
         self._config = config
         self._http_port = http_port
         self._is_ready = False
@@ -77,7 +79,9 @@ class ReadProcess:
             await self._forwarder.wait_until_wanted()
         path = _socket_in(self.folder)
         try:
-            self._process = SupervisedProcess(self._plan(path), self._disconnect, self._connect, _add_counts)
+            self._process = SupervisedProcess(
+                self._plan(path), self._disconnect, self._connect, self._add_counts
+            )
             await self._process.keep_running()
         finally:
             path.unlink(missing_ok=True)
@@ -100,15 +104,16 @@ class ReadProcess:
         self._process.send_line(self._is_ready)
         log.info("read_process_started", pid=self.pid)
 
+    def _add_counts(self, counted: Mapping[str, Any]) -> None:
+        """Add what the process has counted to the metrics of this server. Each line has what is new."""
+        COUNTS.refusals.update(counted["refusals"])
+        COUNTS.connections_short_s["http"] += counted["short_s"]["http"]
+        if shut_s := counted["short_s"]["bots"]:
+            self._on_shortage(int(shut_s * 1000))
+
     async def _disconnect(self, _: str) -> None:
         self.pid = None
         await asyncio.shield(self._forwarder.disconnect())
-
-
-def _add_counts(counted: Mapping[str, Any]) -> None:
-    """Add what the process has counted to the metrics of this server. Each line has what is new."""
-    COUNTS.refusals.update(counted["refusals"])
-    COUNTS.connections_short_s["http"] += counted["short_s"]
 
 
 def _socket_in(folder: Path) -> Path:

@@ -162,14 +162,14 @@ async def _report_counts(answers: AnswerOutput) -> None:
 
     Refusals of forwarded reads are counted by the server itself.
     """
-    told: Counter[str] = Counter()
-    told_s = 0.0
+    told, told_s = Counter[str](), dict.fromkeys(COUNTS.connections_short_s, 0.0)
     while True:
         await asyncio.sleep(COUNT_EVERY_S)
-        now, short_s = Counter(COUNTS.http_refusals), COUNTS.connections_short_s["http"]
-        if now != told or short_s != told_s:
-            answers.print_line(json.dumps({"refusals": now - told, "short_s": short_s - told_s}))
-            told, told_s = now, short_s
+        now, now_s = Counter(COUNTS.http_refusals), dict(COUNTS.connections_short_s)
+        if now != told or now_s != told_s:
+            short_s = {port: now_s[port] - told_s[port] for port in now_s}
+            answers.print_line(json.dumps({"refusals": now - told, "short_s": short_s}))
+            told, told_s = now, now_s
 
 
 if __name__ == "__main__":

@@ -106,11 +106,14 @@ class Referee:
         elif verb == "abort" and match in self.tables and match not in self._opening:
             self.tables[match].void_match(VoidReason.ABORTED)
 
-    def on_shortage(self, ms: int) -> None:
-        """In the last `ms` no bot could connect here: those that are not connected are waited for, or their match is void."""
+    def on_shortage(self, ms: int, *, is_own: bool) -> None:
+        """In the last `ms` no bot could connect here: those that are not connected are waited for, or their match is void.
+
+        `is_own` is whether no bot can have brought that about.
+        """
         for table in list(self.tables.values()):
             if shut_out := table.wait_for_absent(ms):
-                self._offers.work.start_task(self._offers.void_without(table, shut_out))
+                self._offers.work.start_task(self._offers.void_without(table, shut_out, is_own=is_own))
 
     # Matches that are taken
 

@@ -102,14 +102,15 @@ class SeatOffers:
                 return
             await asyncio.sleep(STORE_RETRY_S)
 
-    async def void_without(self, table: Table, shut_out: Sequence[str]) -> None:
-        """Void a match that goes on without bots that cannot connect, if one of them has not had this in the last 24 hours.
+    async def void_without(self, table: Table, shut_out: Sequence[str], *, is_own: bool) -> None:
+        """Void a match that goes on without bots that cannot connect, if that is the server's own fault, or one of them has not had
+        this in the last 24 hours.
 
         A bot can fill the server itself, so it must not be able to void what it is about to lose again and again.
         """
         with suppress(StoreUnavailable):
             for bot in shut_out:
-                if await self.store.no_shows.take_excuse(bot):
+                if is_own or await self.store.no_shows.take_excuse(bot):
                     table.void_match(VoidReason.NO_ROOM)
                     return
 

@@ -7,6 +7,9 @@ import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
 import grpc
@@ -19,6 +22,7 @@ from harness.ubongo import builds_out
 from harness.websocket import PROTO
 
 from seatwise_server.descriptors import OWN_DESCRIPTORS, WANTED, connections_for_others
+from seatwise_server.play.seat_offers import SeatOffers
 from seatwise_server.rpc import grpc_server
 from seatwise_server.rpc.grpc_server import GrpcServer
 
@@ -181,6 +185,46 @@ async def test_a_match_that_cannot_wait_for_a_bot_without_a_connection_is_void_b
                 await mover.stream.hang_up()
                 end = await (builds_out(other) if game == "ubongo" else other.play_out())
                 assert end.void_reason == void_reason
+
+
+@pytest.mark.slow
+async def test_a_bot_over_http_loses_nothing_while_the_process_for_http_has_no_descriptor():
+    """Callers cannot bring that about, so each match that cannot wait is void, however many there are in a day."""
+    limits = {"bank_ms": 0, "setup_ms": 2000, "free_ms": {"build": 4000}}
+    async with server_process("--http-port", "0", "--metrics-port", "0") as (process, house):
+        [pid] = await until(
+            lambda: [it["pid"] for it in process.log if it["event"] == "read_process_started"], 120
+        )
+        most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        absent, other = [await house.bot() for _ in range(2)]
+        use_http(absent, process.http_address)
+        for _ in range(2):
+            table = await house.seat([absent, other], game="ubongo", **limits)
+            await table.sit()
+            await asyncio.gather(*[chair.asked("build") for chair in table.chairs])
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, most[1]))
+            [left, stays] = sorted(table.chairs, key=lambda chair: chair.wire is other)
+            await until(lambda: [it for it in process.log if it["event"] == "connections_used_up"], 20)
+            await left.stream.hang_up()
+            assert (await builds_out(stays)).void_reason == "NO_ROOM"
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, most)
+        [at] = [it["address"] for it in process.log if it["event"] == "metrics_served"]
+        async with http_connection(f"http://{at}") as http:
+            page = (await http.get("/metrics")).body.decode()
+        assert float(page.split('connections_short_seconds_total{port="bots"} ')[1].split()[0]) > 0
+
+
+async def test_only_a_shortage_that_callers_can_cause_is_counted():
+    voided, store = (
+        list[str](),
+        SimpleNamespace(no_shows=SimpleNamespace(take_excuse=AsyncMock(return_value=False))),
+    )
+    offers = SeatOffers("a", "", "", cast("Any", store), cast("Any", None))
+    table = cast("Any", SimpleNamespace(void_match=voided.append))
+    await offers.void_without(table, ["bots/x/versions/1"], is_own=False)
+    assert not voided
+    await offers.void_without(table, ["bots/x/versions/1"], is_own=True)
+    assert voided == ["NO_ROOM"]
 
 
 @pytest.mark.slow
