@@ -56,17 +56,12 @@ class CountedCommands:
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names = list[str]()
         client = store.client
-        call, call_many = client.call, client.call_many
-
-        async def counted_call(*command: Any, **options: Any) -> Any:
-            self.names.append(command[0])
-            return await call(*command, **options)
+        call_many = client.call_many
 
         async def counted_many(commands: Sequence[Any]) -> list[Any]:
             self.names += [command[0] for command in commands]
             return await call_many(commands)
 
-        monkeypatch.setattr(client, "call", counted_call)
         monkeypatch.setattr(client, "call_many", counted_many)
 
 
