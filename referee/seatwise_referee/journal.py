@@ -172,9 +172,7 @@ class Moved(JournalEntry):
     prompt: int
     move: Json
     asked_ms: int
-    """The time at which the seat's time began."""
     allowance_ms: int
-    """The time that was taken off for the network."""
     charged_ms: int
     request_id: str
 

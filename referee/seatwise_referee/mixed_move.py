@@ -66,10 +66,7 @@ def _check_weights(weights: Sequence[int]) -> None:
 
 
 MOST_MIXED_CHOICES: Final = 64
-"""The most choices of a mixed move."""
-
 MOST_CHOICE_WEIGHT: Final = 2**31 - 1
-"""The largest weight of a choice."""
 
 
 class MixedMove:

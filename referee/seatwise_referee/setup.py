@@ -29,8 +29,6 @@ class DealSet:
     """The number of this match in the set, from 1."""
 
     size: int
-    """How many matches the set has."""
-
     seed: bytes
     """The seed of the set, 32 bytes. It gives away the deals of all its matches, so it is secret until the last is over."""
 

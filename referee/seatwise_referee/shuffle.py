@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
 SEED_BYTES = 32
-"""The length of a seed."""
-
 NONCE_BYTES = 32
 """The length of a nonce: what a bot may add to the deal of its match."""
 

@@ -97,6 +97,5 @@ class TurnPrompt:
         return None if earliest is None else 1 + earliest
 
     def _allowed_ms(self, prompt: Prompt, seat: Seat) -> int:
-        """Return the highest charge that is still in time."""
         decision = self._decision
         return decision.limits.allowed_ms(prompt.pace, decision.position.seats[seat].bank_ms)

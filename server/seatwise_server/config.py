@@ -121,7 +121,6 @@ class Config(ServerSettings):
 
 
 def _read_value(kind: Any, told: Any) -> Any:
-    """Return a value of this type from its JSON."""
     if isinstance(kind, UnionType):
         [kind] = [each for each in get_args(kind) if each is not NoneType]
         return None if told is None else _read_value(kind, told)

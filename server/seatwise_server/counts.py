@@ -79,4 +79,3 @@ class Counts:
 
 
 COUNTS: Final = Counts()
-"""The counters of this process."""

@@ -32,7 +32,6 @@ class HouseBot(NamedTuple):
     name: str
     sample: str
     is_paced: bool = False
-    """See `HouseSeat`."""
 
     @property
     def bot(self) -> str:

@@ -46,8 +46,6 @@ REASONS: dict[str, str] = {
 """Every reason, with the name of its canonical gRPC code."""
 
 ERROR_DOMAIN = "seatwise"
-"""The domain of every ErrorInfo."""
-
 RETRY_AFTER_S = "1"
 """Seconds after which the caller should retry, unless the refusal sets its own."""
 

@@ -84,7 +84,6 @@ def _parse_cors_origin(text: str) -> str:
 
 
 def _parse_network(text: str) -> str:
-    """Return an IP address, or a network such as 10.0.0.0/8."""
     try:
         ip_network(text)
     except ValueError as error:
@@ -124,7 +123,6 @@ def _parse_deck(text: str) -> str:
 
 
 def _parse_wheel(text: str) -> str:
-    """Return the path of a wheel of Seatwise."""
     path = InputFile(os.path.abspath(text))
     if not re.fullmatch(r"seatwise(-[A-Za-z0-9._+!]+){4,5}\.whl", os.path.basename(path)):
         raise ArgumentTypeError(f"{text!r} is no wheel of Seatwise, such as seatwise-1.0.0-py3-none-any.whl")

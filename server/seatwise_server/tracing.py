@@ -95,4 +95,3 @@ def _load_exporter(wanted: str) -> Any:
 
 
 TRACING = Tracing()
-"""The traces of this process."""

@@ -11,10 +11,7 @@ from seatwise_referee.hosted.chance import Chance
 HostedStateT = TypeVar("HostedStateT")
 
 OptionValue: TypeAlias = "int | str"
-"""The value of an option."""
-
 LONGEST_GAME_NAME: Final = 40
-"""The most characters of a game's name."""
 
 
 class GameFault(Exception):

@@ -38,17 +38,9 @@ MOVE_PACE: Final = "move"
 """The only pace of a hosted game."""
 
 MOST_LEGAL_MOVES: Final = 10_000
-"""The most legal moves of one question."""
-
 MOST_SEATS: Final = 16
-"""The most seats of a hosted game."""
-
 GAME_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
-"""The form of a game's name."""
-
 OPTION_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-"""The form of an option's name."""
-
 RESAMPLE_LABEL: Final = b"resample"
 """Goes before the deal seed where the referee draws hidden information again, so that no draw of the match is repeated."""
 
@@ -56,11 +48,7 @@ LONGEST_REFUSAL: Final = 200
 """The most characters of the sentence with which a game refuses a move, or tells of one."""
 
 LONGEST_RULES: Final = 20_000
-"""The most characters of the rules of a game."""
-
 HOUSE_LEVEL: Final = re.compile(r"[a-z][a-z0-9-]{0,19}")
-"""The form of the name of a level of house bots."""
-
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!?][^<>]*>|!\[|\]\(\s*(?:javascript|data|vbscript):", re.IGNORECASE)
 """HTML, pictures and scripts in Markdown."""
 
@@ -81,8 +69,6 @@ class HostedState:
     """The seed of the deals, from which all chance follows."""
 
     draws: int
-    """The number of draws so far."""
-
     number: int
     """The number of the question that is open, from 1; in a match that is over, of the one that would follow."""
 
@@ -202,7 +188,6 @@ class HostedRules:
         return self._make_state(own, len(state.views) - 1, state.seed, chance.draws, state.number + 1)
 
     def _require_legal(self, state: HostedState, seat: Seat, move: HostedMove) -> None:
-        """Raise `IllegalMove` unless the seat may make this move."""
         if seat not in state.asked_seats:
             raise IllegalMove("this seat is not asked")
         view = state.views[seat]

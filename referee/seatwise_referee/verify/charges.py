@@ -285,7 +285,6 @@ def _check_each_once(entry: Called) -> None:
 
 
 def _check_order(entry: Called) -> None:
-    """Check that the calls are in the order of their charges."""
     for one, other in pairwise(entry.calls):
         if _call_order(other) < _call_order(one):
             raise BadRecord(

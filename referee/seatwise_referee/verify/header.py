@@ -17,7 +17,6 @@ from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_referee.verify.fault import BadRecord, NotInstalled, quote_value
 
 PACKAGE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
-"""The form of a Python package's name."""
 
 
 def check_versions(record: dict[str, Any]) -> None:
@@ -47,7 +46,6 @@ def check_rules(name: object, version: object) -> None:
 
 
 def _what_to_install(game: str, rules_version: str) -> str:
-    """Return what the user must install to verify a record of a game from outside."""
     package, slash, _ = rules_version.partition("/")
     if slash and PACKAGE_NAME.fullmatch(package):
         return (

@@ -276,7 +276,6 @@ def _is_plain_move(move: dict[str, Any], seats: int) -> bool:
 
 
 def _seats_in(entry: dict[str, Any]) -> Iterator[int]:
-    """Yield all seats that the entry names."""
     for holder in (entry, *(each for key in ("moves", "calls", "asked") for each in entry.get(key, ()))):
         yield holder.get("seat", 0)
     yield from entry.get("silent", ())

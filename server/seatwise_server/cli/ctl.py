@@ -192,7 +192,6 @@ def _add_audit_arguments(parser: ArgumentParser) -> None:
 
 
 def _list_audit(args: Namespace) -> int:
-    """List the entries, oldest first."""
     with asking.open_service(args, AccessServiceStub) as ask:
         page_token = str(max(0, args.after))
         request = access_service_pb2.ListAuditEntriesRequest(page_size=1000, page_token=page_token)
@@ -238,7 +237,6 @@ def _add_certificate_arguments(parser: ArgumentParser) -> None:
 
 
 def _issue_certificates(args: Namespace) -> int:
-    """Issue the certificate and print the pin of its key; return the exit code."""
     from seatwise_server.tls.made_certificates import issue_certificate
 
     try:

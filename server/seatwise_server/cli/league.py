@@ -204,7 +204,6 @@ def _annul_walk_over(args: Namespace) -> int:
 
 
 def _publish_season(args: Namespace) -> None:
-    """Write the report, table and bundle, and print the table."""
     from seatwise_server.cli import table
     from seatwise_server.league.publishing import publish_season
     from seatwise_server.league.table import column_heads, row_cells

@@ -82,7 +82,6 @@ def clocks_of(record: Mapping[str, Any]) -> tuple[SeatClock, ...]:
 
 
 def _late_seats(entry: Entry) -> list[Seat]:
-    """Return the seats that ran out of time, by this entry."""
     match entry:
         case Defaulted(reason=DefaultReason.TIMED_OUT):
             return [each.seat for each in entry.moves if each.charge]

@@ -131,7 +131,6 @@ def describe_likes(standings: Sequence[ladder_pb2.Standing]) -> dict[str, str]:
 
 
 def _list_pages(path: str, start: int, lines: int) -> list[tuple[str, str]]:
-    """Return the words and the URLs of the other pages of a table."""
     last = max(0, (lines - 1) // LADDER_PLACES * LADDER_PLACES)
     before = {"First": 0, "Previous": max(0, start - LADDER_PLACES)} if start else {}
     after = {"Next": min(start + LADDER_PLACES, last), "Last": last} if start < last else {}

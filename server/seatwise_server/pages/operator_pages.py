@@ -42,7 +42,6 @@ COOKIE = "seatwise_operator"
 OPERATORS = "/operators"
 """The URL of the page, and the path of the cookie."""
 CHECKS = f"{OPERATORS}/ladders/{{ladder}}"
-"""The URL of the fairness checks of a ladder."""
 
 
 class OperatorSessions:

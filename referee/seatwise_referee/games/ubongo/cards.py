@@ -87,15 +87,12 @@ CARDS: Final = tuple(int.__new__(UbongoCard, number) for number in range(len(TEX
 """The cards, by number."""
 
 BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
-"""The cards, by text."""
 
 
 class Side(NamedTuple):
     """One side of a card. A seat sees no more of the card."""
 
     card: UbongoCard
-    """The card."""
-
     symbols: Symbols
     """The six symbols of the side that is up."""
 

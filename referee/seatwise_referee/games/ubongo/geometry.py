@@ -29,8 +29,6 @@ class Placement(NamedTuple):
     """A card, and where it lies."""
 
     card: UbongoCard
-    """The card."""
-
     x: int
     """The column of its top-left cell, as it lies; x grows to the right, from -30 to 30."""
 

@@ -33,8 +33,6 @@ class UbongoSettings(NamedTuple):
     """The later decks are dealt from it, so it is as secret as a hand."""
 
     rounds: int
-    """How many rounds the match has."""
-
     false_call_ends: bool
     """Whether a false call ends the round. If not, its caller is out of the round."""
 
@@ -45,8 +43,6 @@ class BuiltLayout(NamedTuple):
     """One seat's final layout of a finished round. All seats may see it."""
 
     layout: Layout
-    """The cards that it had laid."""
-
     sides: tuple[Side, ...]
     """The sides that are up, in the order of the layout."""
 

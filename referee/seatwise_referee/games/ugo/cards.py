@@ -102,8 +102,6 @@ CARDS: Final = tuple(int.__new__(UgoCard, number) for number in range(len(TEXTS)
 """The cards, by number."""
 
 BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
-"""The cards, by text."""
-
 _BITS: Final = tuple(1 << card for card in CARDS)
 
 

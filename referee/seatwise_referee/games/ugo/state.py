@@ -35,8 +35,6 @@ class UgoRound(NamedTuple):
     """The later rounds are dealt from it, so it is as secret as a hand."""
 
     rounds: int
-    """How many rounds the match has."""
-
     number: int
     """The number of this round, from 1."""
 
@@ -72,8 +70,6 @@ class UgoState(NamedTuple):
     """The seat that is asked; `None` when the match is over."""
 
     prompt: int
-    """The number of the prompt."""
-
     hands: tuple[int, ...]
     """The hands by seat, each a set of cards as 45 bits."""
 

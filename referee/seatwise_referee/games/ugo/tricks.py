@@ -15,14 +15,10 @@ class Trick(NamedTuple):
     """A finished trick."""
 
     leader: Seat
-    """The seat that led it."""
-
     cards: tuple[UgoCard, ...]
     """The cards in the order played, the leader's first."""
 
     winner: Seat
-    """The seat that won it."""
-
     laid: tuple[UgoCard, ...]
     """The cards in the order in which the winner laid them; empty until it has laid them."""
 
