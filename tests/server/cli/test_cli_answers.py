@@ -96,7 +96,9 @@ async def test_a_name_from_a_server_moves_no_cursor(
     server.unary.answers["ListLeases"] = [
         admin_service_pb2.ListLeasesResponse(leases=[admin_service_pb2.Lease(what=ESCAPE)])
     ]
-    for arguments in (["match", "list"], ["match", "show", "matches/m"], ["ctl", "leases"]):
+    server.unary.answers["GetBot"] = [bot_service_pb2.GetBotResponse(bot=bot_pb2.Bot(name=ESCAPE))]
+    tables = ["match", "list"], ["match", "show", "matches/m"], ["ctl", "leases"]
+    for arguments in (*tables, ["bots", "show", BOT.name]):
         assert await run(server, *arguments) == 0
         said = capsys.readouterr().out
         assert "?[2J" in said
