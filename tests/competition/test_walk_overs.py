@@ -134,6 +134,8 @@ def test_a_swiss_gives_the_absent_nothing_and_the_other_its_own_mean() -> None:
     scores = plan.current_scores(SoFar(results, so_far.voids, so_far.absences))
     before = plan.current_scores(SoFar({key: each for key, each in results.items() if key.startswith("r1")}))
     assert (scores[A], scores[other]) == (before[A], 2 * before[other])
+    resigned = SoFar(results | {lost.id: by_name(lost)}, left={lost.id: (A,)})  # by a substitute of A
+    assert plan.current_scores(resigned) == scores
 
 
 def test_a_table_gives_the_absent_nothing_and_the_other_what_the_season_expects() -> None:
