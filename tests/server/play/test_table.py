@@ -477,6 +477,17 @@ async def test_a_seat_that_lost_its_link_while_we_stood_still_is_not_charged_for
 
 
 @in_virtual_time
+async def test_a_seat_that_loses_its_link_while_no_bot_can_connect_is_waited_for() -> None:
+    room = Room()
+    links = await room.seat_all()
+    await room.pass_ms(100)
+    room.lag.note_shortage()
+    links[room.asked].hang_up()
+    await room.pass_ms(LIMIT_MS + 500)
+    assert room.entries()[-1].kind == "dealt"
+
+
+@in_virtual_time
 async def test_a_seat_whose_stream_we_cut_because_of_another_match_is_not_charged_for_coming_back() -> None:
     room = Room()
     links = await room.seat_all()
