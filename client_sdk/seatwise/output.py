@@ -126,6 +126,12 @@ class AnswerOutput:
             if self._on_fault:
                 self._on_fault()
 
+    def note_lost_prints(self, error: OSError) -> None:
+        """Keep the fault of a print, and drop all later ones: also those that a bot makes without Python must not fail."""
+        self.note_fault(error)
+        for number in (1, 2) if self._has_descriptor else ():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
     def print_line(self, text: str) -> None:
         """Print a line of the answers. Raises `OSError`, which names standard output."""
         try:
@@ -163,7 +169,7 @@ class _FaultlessOutput:
         try:
             self._stream.write(text)
         except OSError as error:
-            self._answers.note_fault(error)
+            self._answers.note_lost_prints(error)
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -174,7 +180,10 @@ class _FaultlessOutput:
         try:
             self._stream.flush()
         except OSError as error:
-            self._answers.note_fault(error)
+            self._answers.note_lost_prints(error)
+
+    def close(self) -> None:
+        """Do nothing: the stream is that of the command, too."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._stream, name)

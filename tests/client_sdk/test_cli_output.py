@@ -30,6 +30,8 @@ class Loud(seatwise.Bot):
         print("hm", file=sys.stderr)
         os.system("echo from a child")
         os.system("printf raw >&1")
+        os.write(1, b"raw")
+        sys.stdout.close()
         return view.legal_cards[0]
 """
 BOT = "import seatwise\nclass MyBot(seatwise.Bot):\n def choose(self, view): return view.legal_cards[0]\n"
@@ -135,6 +137,7 @@ def test_a_file_is_replaced_in_one_step_and_only_without_an_error(folder: Path) 
 )
 def test_the_answer_holds_nothing_that_bots_print(line: str) -> None:
     done = run(f"{line} --seed 7 --json")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     assert json.loads(done.stdout)
     for text in ("imported", "thinking", "bytes", "hm", "from a child", "raw", "the end"):
         assert text in done.stderr
