@@ -52,7 +52,6 @@ def rate_limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
 
 
 def error_headers(refusal: Refusal) -> dict[str, str]:
-    """Return the headers of the response that tells of a refusal."""
     headers = {"cache-control": "no-store"}
     if isinstance(refusal, HttpRefusal):
         headers |= refusal.headers
@@ -82,7 +81,6 @@ def call_log_of(request: Request) -> CallLog:
 
 
 def keep_call_log(scope: Scope, log: CallLog) -> None:
-    """Keep the log line beside the request."""
     scope[_CALL_LOG] = log
 
 

@@ -301,12 +301,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._close()
 
     def pause_writing(self) -> None:
-        """The caller does not read what it is sent."""
         super().pause_writing()
         self._write_timer = self.loop.call_later(WRITE_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The caller reads again."""
         if self._write_timer:
             self._write_timer.cancel()
             self._write_timer = None

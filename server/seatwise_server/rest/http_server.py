@@ -55,7 +55,6 @@ class HttpPort:
 
     @property
     def number(self) -> int:
-        """The number of the port."""
         return int(self.socket.getsockname()[1])
 
 
@@ -236,7 +235,6 @@ class RestDoor:
         await self._server.start(self._port.socket, tls)
 
     async def run_clock(self) -> None:
-        """Keep the header Date right. Runs until it is cancelled."""
         if self._server:
             await self._server.run_clock()
 

@@ -196,7 +196,6 @@ class OperationEndpoint:
 def endpoint_of(
     operation: Operation, route: HttpRoute, authenticator: Authenticator, streams: EventStreams
 ) -> Endpoint:
-    """Return the endpoint of an operation."""
     endpoint = OperationEndpoint(operation, route, authenticator, streams)
     if operation.is_streaming:
         return endpoint.answer_stream

@@ -63,7 +63,6 @@ class HttpRoute:
 
     @property
     def request(self) -> Descriptor:
-        """The type of the request."""
         return self.method.input_type
 
     @property
@@ -129,7 +128,6 @@ class FoundEndpoint:
     """The gRPC method behind it, or the path of what is no method; for the log."""
     endpoint: Endpoint
     path: str
-    """The path as OpenAPI has it."""
     values: list[str]
 
 

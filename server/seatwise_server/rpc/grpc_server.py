@@ -32,10 +32,7 @@ SERVICES = (LOBBY, PLAY, *GATEWAY)
 HEALTH = "grpc.health.v1.Health"
 REFLECTION = "grpc.reflection.v1.ServerReflection"
 LIVE = "live"
-"""The health service name that is SERVING as long as the process answers.
-
-A process that does not answer must be restarted.
-"""
+"""The health service name that is SERVING as long as the process answers. One that does not must be restarted."""
 ABLE = "able"
 """The health service name of a process that can work, even if it has no free table for more matches."""
 
@@ -201,7 +198,6 @@ class _ShownDescriptors:
         return getattr(self._known, name)
 
     def FindFileByName(self, name: str) -> FileDescriptor:
-        """Return the file. Raises KeyError."""
         return _first_found(name, self._known.FindFileByName, self._newest.FindFileByName)
 
     def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:

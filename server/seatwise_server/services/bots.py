@@ -345,5 +345,4 @@ def _name_taken(name: str) -> Refusal:
 
 
 def bot_not_found(name: str) -> Refusal:
-    """Return the refusal for a bot that is not registered."""
     return Refusal("NOT_FOUND", f"no bot {name[:80]!r} is registered", bot=name[:80])

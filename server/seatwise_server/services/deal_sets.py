@@ -22,7 +22,6 @@ from seatwise_server.store import Store
 from seatwise_server.store.errors import SetRefused
 
 LARGEST_SET = 1000
-"""The most matches of one set."""
 
 _NAMES = ResourceName("sets", "set of deals", "deal_set")
 

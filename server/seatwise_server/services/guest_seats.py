@@ -203,5 +203,4 @@ def guest_table_of(game: str) -> GuestTable:
 
 
 def guest_games() -> tuple[str, ...]:
-    """Return the names of the games that guests can play."""
     return tuple(name for name, kit in KITS.items() if kit.guest_table)

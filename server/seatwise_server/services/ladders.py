@@ -39,7 +39,6 @@ from seatwise_server.store import CompetitionMeta, Store, now_ms
 # Keeps the ladder tables that were read last: reading a long table again for each of its pages takes too long.
 
 MOST_LADDER_TABLES = 16
-"""The number of tables kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ from seatwise_server.store import CompetitionMeta, Store
 # Computes the standings of leagues, and keeps those that were read last: a long league takes a second.
 
 MOST_LEAGUE_TABLES = 16
-"""The number of tables kept in memory."""
 _RESULTS_AT_ONCE = 1000
 
 

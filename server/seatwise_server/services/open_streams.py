@@ -71,7 +71,6 @@ class OpenStreams:
                     yield item
 
     def end_all(self, why: Refusal) -> None:
-        """End every open stream."""
         for stream in list(self._open):
             stream.end(why)
 

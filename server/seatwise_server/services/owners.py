@@ -179,7 +179,6 @@ class OwnerService:
 
 
 def owner_not_found(name: str) -> Refusal:
-    """Return the refusal for an owner that does not exist."""
     return Refusal("NOT_FOUND", f"there is no owner {name[:80]!r}")
 
 

@@ -36,7 +36,6 @@ class ResourceName:
         """The key of the name in the metadata of a refusal."""
 
     def is_valid(self, name: str) -> bool:
-        """Return whether the name has the form."""
         return name.startswith(self._prefix) and bool(_ID.fullmatch(name.removeprefix(self._prefix)))
 
     def check_name(self, name: str, field: str) -> None:
@@ -109,7 +108,6 @@ async def page_of_names(
 
 
 def bad_page_token() -> Refusal:
-    """Return the refusal of a page token that no list has returned."""
     return bad_argument("page_token", "page_token is not valid: send the next_page_token of the page before")
 
 

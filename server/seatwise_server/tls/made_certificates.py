@@ -207,7 +207,6 @@ def _write_draft(file: Path, data: bytes, mode: int) -> Path:
 
 
 def host_names(certificate: x509.Certificate) -> set[str]:
-    """Return the hosts that a certificate is for."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

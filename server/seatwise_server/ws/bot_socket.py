@@ -128,7 +128,6 @@ class BotSocket(WSListener):
             self._transport.underlying_transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Reads on."""
         if self.is_paused and self._transport is not None and not self.is_closed:
             self.is_paused = False
             self._transport.underlying_transport.resume_reading()
@@ -196,14 +195,12 @@ class BotSocket(WSListener):
         self._note_closed()
 
     def pause_writing(self) -> None:
-        """More is written than the peer reads."""
         self.is_blocked = True
         self._room.clear()
         if self._reader is not None:
             self._reader.pause_writing()
 
     def resume_writing(self) -> None:
-        """The peer reads again."""
         self.is_blocked = False
         self._room.set()
         if self._reader is not None:
