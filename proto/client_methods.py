@@ -149,7 +149,7 @@ class _MethodsWriter:
         rule = self._declared.fields.get(name)
         template = self._rule_of(method).template
         is_body = self._rule_of(method).body == field.name
-        return bool(rule and rule.is_required) or f"{{{field.name}=" in template or is_body
+        return bool(rule and rule.required) or f"{{{field.name}=" in template or is_body
 
     def _rule_of(self, method: MethodDescriptorProto) -> Any:
         return next(rule for name, rule in self._declared.methods.items() if name.endswith(f".{method.name}"))

@@ -88,9 +88,9 @@ class SchemaRegistry:
         """A response always has the fields without presence. A request needs only those that the proto declares as required."""
         fields = [field for field in type_.fields if field.name != without]
         rules = [(field, rule_of_field(field)) for field in fields]
-        required = [field.json_name for field, rule in rules if is_input and rule.is_required]
+        required = [field.json_name for field, rule in rules if is_input and rule.required]
         if not is_input:
-            required = [it.json_name for it, rule in rules if rule.is_always_there or not it.has_presence]
+            required = [it.json_name for it, rule in rules if rule.always or not it.has_presence]
         return {
             "type": "object",
             **_description_of(type_),
@@ -108,9 +108,9 @@ class SchemaRegistry:
         elif field.is_repeated:
             rule = rule_of_field(field)
             schema = {"type": "array", "items": schema}
-            schema |= {"minItems": 1} if is_input and rule.is_required else {}
+            schema |= {"minItems": 1} if is_input and rule.required else {}
             schema |= {"maxItems": rule.max_items} if rule.max_items else {}
-        if is_input and rule_of_field(field).is_output_only:
+        if is_input and rule_of_field(field).output_only:
             schema["readOnly"] = True
         return {**schema, **_description_of(field)}
 
@@ -121,7 +121,7 @@ class SchemaRegistry:
             return self.refer_to(value.message_type, is_input=is_input)
         if value.enum_type is not None:
             return self.refer_to(value.enum_type)
-        is_optional = is_input and not field.is_repeated and not rule_of_field(field).is_required
+        is_optional = is_input and not field.is_repeated and not rule_of_field(field).required
         return _scalar_schema(value, rule_of_field(field), may_be_empty=is_optional)
 
 
@@ -168,7 +168,7 @@ def _scalar_schema(field: FieldDescriptor, rule: FieldRule, *, may_be_empty: boo
         schema["pattern"] = resource_pattern(rule.formats, may_be_empty=may_be_empty or rule.may_be_empty)
     elif field.type == FieldDescriptor.TYPE_STRING:
         schema |= {"maxLength": rule.max_length} if rule.max_length else {}
-        schema |= {"minLength": 1} if rule.is_required else {}
+        schema |= {"minLength": 1} if rule.required else {}
     return schema
 
 
@@ -497,7 +497,7 @@ def _query_parameter(field: FieldDescriptor) -> Json:
     return {
         "name": field.json_name,
         "in": "query",
-        "required": rule_of_field(field).is_required,
+        "required": rule_of_field(field).required,
         "description": comment,
         "schema": schema,
     }

@@ -104,7 +104,7 @@ def example_of_message(type_: Descriptor, *, is_input: bool, without: str = "") 
         for field in type_.fields
         if field.name != without
         and (field.containing_oneof is None or field.name in chosen)
-        and (not is_input or rule_of_field(field).is_required or field.name in _SHOWN_IN_REQUESTS)
+        and (not is_input or rule_of_field(field).required or field.name in _SHOWN_IN_REQUESTS)
     }
 
 

@@ -43,21 +43,17 @@ class MethodRule:
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """The limits of a field."""
+    """The limits of a field, by their names in annotations.proto, which says what each means."""
 
-    is_required: bool = False
-    is_output_only: bool = False
-    formats: tuple[str, ...] = ()
-    """The forms of a name: ("ladders/{ladder}", "leagues/{league}")."""
+    required: bool = False
+    output_only: bool = False
+    formats: Sequence[str] = ()
     least: int | None = None
     most: int | None = None
     max_length: int = 0
-    """The most characters; 0 for no limit."""
     may_be_empty: bool = False
-    is_always_there: bool = False
-    """Whether every response has it, although its type could leave it out."""
+    always: bool = False
     max_items: int = 0
-    """The most elements of a list; 0 for no limit."""
 
 
 NO_RULE: Final = FieldRule()
@@ -115,7 +111,9 @@ def parse_declarations(written: bytes) -> Declarations:
             for method in service.method
         },
         fields={
-            f"{name}.{field.name}": _field_rule(field_rule(field.options))
+            f"{name}.{field.name}": FieldRule(
+                **{it.name: limit for it, limit in field_rule(field.options).ListFields()}
+            )
             for file in ours
             for name, type_ in _types_of(file.package, file.message_type)
             for field in type_.field
@@ -150,20 +148,6 @@ def _method_rule(rule: Any) -> MethodRule:
         body=rule.body,
         cost=rule.cost or 1,
         reasons=tuple(rule.reasons),
-    )
-
-
-def _field_rule(rule: Any) -> FieldRule:
-    return FieldRule(
-        is_required=rule.required,
-        is_output_only=rule.output_only,
-        formats=tuple(rule.formats),
-        least=rule.least if rule.HasField("least") else None,
-        most=rule.most if rule.HasField("most") else None,
-        max_length=rule.max_length,
-        may_be_empty=rule.may_be_empty,
-        is_always_there=rule.always,
-        max_items=rule.max_items,
     )
 
 

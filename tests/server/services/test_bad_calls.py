@@ -53,7 +53,7 @@ def needs_nothing(method: str) -> bool:
     return (
         not is_for_others
         and not is_named
-        and not any(rule_of_field(field).is_required for field in route.request.fields)
+        and not any(rule_of_field(field).required for field in route.request.fields)
     )
 
 
