@@ -152,7 +152,7 @@ class _MethodsWriter:
         return bool(rule and rule.required) or f"{{{field.name}=" in template or is_body
 
     def _rule_of(self, method: MethodDescriptorProto) -> Any:
-        return next(rule for name, rule in self._declared.methods.items() if name.endswith(f".{method.name}"))
+        return next(rule for name, rule in self._declared.methods.items() if name.endswith(f"/{method.name}"))
 
     def _result(self, method: MethodDescriptorProto, call: str = "") -> tuple[str, str]:
         """Return the type of the result, and the statement that returns it from the call."""

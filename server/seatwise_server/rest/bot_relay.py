@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from cachetools import LRUCache
-from google.protobuf import descriptor_pool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -32,7 +31,7 @@ from seatwise_server.refusal import REASONS, Refusal
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_call import DO_NOT_KEEP, authorize_request, read_body
 from seatwise_server.rest.json_requests import RequestDecoder
-from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute, UrlTree
+from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute, UrlTree, find_method
 from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.declarations import method_rules
@@ -346,10 +345,8 @@ class BotRoute:
 
 
 def _route_of(operation: str, verb: str, path: str) -> HttpRoute:
-    name = operation[1:].replace("/", ".")
-    method = descriptor_pool.Default().FindMethodByName(name)
-    body = WHOLE_BODY if verb == "POST" else NO_BODY
-    return HttpRoute(method, verb, path, body, "", "", path, method_rules()[name].reasons)
+    body, reasons = WHOLE_BODY if verb == "POST" else NO_BODY, method_rules()[operation].reasons
+    return HttpRoute(find_method(operation), verb, path, body, "", "", path, reasons)
 
 
 READ_ATTENDANCE = BotRoute(

@@ -107,10 +107,13 @@ def _with_parameters(pattern: str) -> str:
     return re.sub(r"(\w+)/\*", name_part, pattern)
 
 
+def find_method(operation: str) -> MethodDescriptor:
+    """Return the descriptor of a method: /seatwise.v1.MatchService/GetMatch."""
+    return descriptor_pool.Default().FindMethodByName(operation[1:].replace("/", "."))
+
+
 HTTP_ROUTES = tuple(
-    _route_of(descriptor_pool.Default().FindMethodByName(name), rule)
-    for name, rule in method_rules().items()
-    if rule.verb
+    _route_of(find_method(operation), rule) for operation, rule in method_rules().items() if rule.verb
 )
 
 

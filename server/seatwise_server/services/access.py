@@ -54,18 +54,12 @@ def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
     return frozenset(scopes)
 
 
-def _name_of_call(method: str) -> str:
-    """Return the name of a method as gRPC calls it: seatwise.v1.MatchService.GetMatch is /seatwise.v1.MatchService/GetMatch."""
-    service, _, name = method.rpartition(".")
-    return f"/{service}/{name}"
-
-
 ATTEND_METHOD = "/seatwise.v1.LobbyService/Attend"
 PLAY_METHOD = "/seatwise.v1.PlayService/Play"
 """The two methods with streams in both directions. Each door serves them in its own way."""
 
-ACCESS = {_name_of_call(name): Access(rule.right) for name, rule in method_rules().items()}
+ACCESS = {method: Access(rule.right) for method, rule in method_rules().items()}
 """The access by method, in the form /seatwise.v1.MatchService/GetMatch. A method that is missing here cannot be served."""
 
-OWN_METHODS = frozenset(_name_of_call(name) for name, rule in method_rules().items() if rule.is_for_owners)
+OWN_METHODS = frozenset(method for method, rule in method_rules().items() if rule.is_for_owners)
 """The methods that an owner may call too. Each checks that what it is asked about is the owner's."""

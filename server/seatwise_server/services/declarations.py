@@ -65,7 +65,7 @@ def rule_of_field(field: FieldDescriptor) -> FieldRule:
 
 
 def method_rules() -> Mapping[str, MethodRule]:
-    """Return the rule of every method, by the name of the method: seatwise.v1.MatchService.GetMatch."""
+    """Return the rule of every method, in the form in which gRPC calls it: /seatwise.v1.MatchService/GetMatch."""
     return _read_protos().methods
 
 
@@ -82,9 +82,10 @@ def first_sentence(comment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """All declarations. The keys are full names: seatwise.v1.MatchService.GetMatch, seatwise.v1.Match.state."""
+    """All declarations. The keys are full names: seatwise.v1.Match.state."""
 
     methods: dict[str, MethodRule]
+    """By /seatwise.v1.MatchService/GetMatch."""
     fields: dict[str, FieldRule]
     comments: dict[str, str]
     """Each comment on one line."""
@@ -105,7 +106,7 @@ def parse_declarations(written: bytes) -> Declarations:
     ours = [file for file in protos if file.package.startswith("seatwise.")]
     return Declarations(
         methods={
-            f"{file.package}.{service.name}.{method.name}": _method_rule(method_rule(method.options))
+            f"/{file.package}.{service.name}/{method.name}": _method_rule(method_rule(method.options))
             for file in ours
             for service in file.service
             for method in service.method

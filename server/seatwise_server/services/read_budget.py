@@ -114,8 +114,7 @@ def cost_of_read(method: str, request: Any) -> float:
 
     `method` has the form /seatwise.v1.MatchService/GetMatch.
     """
-    rule = method_rules().get(method.removeprefix("/").replace("/", "."))
-    units = float(rule.cost if rule else 1)
+    units = float(method_rules()[method].cost)
     asked = getattr(request, "page_size", None)
     if asked is not None:
         rows = min(asked, LARGEST_PAGE_SIZE) if asked > 0 else DEFAULT_PAGE_SIZE
