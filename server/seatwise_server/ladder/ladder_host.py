@@ -179,7 +179,7 @@ class LadderHost:
             rows = build_table(rated, strengths, off)
             await self._store.ladders.publish_table(name, results, encode_table(rows))
             # The store decides whether a point is due, because another process may have hosted the ladder before.
-            if loop.time() >= hosted.next_point_at:
+            if results and loop.time() >= hosted.next_point_at:
                 await self._store.ladders.add_history_point(name, encode_point(results, rows))
                 hosted.next_point_at = loop.time() + HISTORY_CHECK_S
             hosted.published_revision = revision
