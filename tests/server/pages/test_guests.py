@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import pytest_asyncio
-from harness import House, house_in, in_memory
+from harness import House, house_in, in_memory, until
 from harness.page_size import LARGEST_PAGE, packed_size
 from harness.websocket import JSON
 from websockets.asyncio.client import ClientConnection, connect
@@ -65,6 +65,10 @@ async def house_bots(house: House) -> AsyncIterator[None]:
         token = (await house.admin.register(each.bot)).token
         bot = run_async(each.sample, address=house.address, token=token, queues=(), insecure=True)
         playing.append(asyncio.create_task(bot))
+    assert house.server
+    attending = house.server.lobby
+    assert attending is not None
+    await until(lambda: len(attending) == len(playing))
     yield
     await cancel_until_ended(playing)
 
