@@ -115,7 +115,7 @@ def _counter_metrics(stalled_s: float) -> Iterator[Metric]:
         yield CounterMetricFamily(name, text, total)
     short: Mapping[str, float] = COUNTS.connections_short_s
     labelled = (
-        ("seatwise_connections_short_seconds", "Time in which a port had no connection.", "port", short),
+        ("seatwise_connections_short_seconds", "Time in which a port had no connection left.", "port", short),
         ("seatwise_matches_ended", "Matches, by how they ended.", "reason", COUNTS.ended),
         ("seatwise_rejections", "Items of bots that were rejected.", "reason", COUNTS.rejections),
         ("seatwise_refusals", "Calls refused, and streams ended.", "reason", COUNTS.refusals),

@@ -34,8 +34,12 @@ class ReadProcess:
     """Keeps the process running, and tells it whether this server is ready."""
 
     def __init__(
-        self, config: Config, forwarder: ReadForwarder, on_shortage: Callable[[int], None], http_port: socket.socket | None = None
-    ) -> None:  # fmt: skip
+        self,
+        config: Config,
+        forwarder: ReadForwarder,
+        on_shortage: Callable[[int], None],
+        http_port: socket.socket | None = None,
+    ) -> None:
         """The process also serves HTTP if it is given a port, on which connections wait until it is there.
 
         `config` is that of this server, with the URL of its Redis. `on_shortage` is told for how many ms the process had no

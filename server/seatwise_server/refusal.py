@@ -106,8 +106,12 @@ def write_error_body(refusal: Refusal) -> bytes:
         "metadata": dict(sorted(refusal.metadata.items())),
         "reason": refusal.reason,
     }
-    told = {"details": [info], "message": refusal.message, "status": refusal.code}
-    error = {"code": refusal.http_status, **told}
+    error = {
+        "code": refusal.http_status,
+        "details": [info],
+        "message": refusal.message,
+        "status": refusal.code,
+    }
     return json.dumps({"error": error}, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -120,8 +120,8 @@ def refusing_store_errors() -> Iterator[None]:
         raise Refusal("NOT_FOUND", str(absent)) from None
     except (AccessTokenExists, InviteExists) as there:
         raise Refusal("ALREADY_EXISTS", str(there)) from None
-    except BadPageToken:
-        raise bad_page_token() from None
+    except BadPageToken as bad:
+        raise bad_argument("page_token", str(bad)) from None
 
 
 # Limits for texts in requests.

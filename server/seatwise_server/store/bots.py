@@ -215,8 +215,10 @@ def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredB
     token_hash, owner, create_ms, revoked, deleted_ms, last_use_ms = answer
     if token_hash is None or owner is None or create_ms is None:
         return None
-    ended = (revoked is not None, deleted_ms is not None)
-    return token_hash, RegisteredBot(bot, owner.decode(), int(create_ms), *ended, int(last_use_ms or 0))
+    is_revoked, is_deleted = revoked is not None, deleted_ms is not None
+    return token_hash, RegisteredBot(
+        bot, owner.decode(), int(create_ms), is_revoked, is_deleted, int(last_use_ms or 0)
+    )
 
 
 def _parse_page_token(page_token: str) -> str:

@@ -250,10 +250,11 @@ class OwnerMatches(StorePart):
         before_ms = await now_ms(self._client) - LEFTOVER_MS
         matches = [match.decode() for match, since_ms in as_pairs(found) if int(since_ms) < before_ms]
         states = await self._call_many([("HGET", keys.match_meta(match), "state") for match in matches])
-        told = ((b"" if state is None else state).decode() for state in states)
-        left = {match: state for match, state in zip(matches, told, strict=True) if state in ("", *OVER)}
+        named = zip(matches, states, strict=True)
+        left = {match: state for match, state in named if state is None or state.decode() in OVER}
         for match, state in left.items():
-            await self.close_match(match, (owner,), is_void=state in ("", MatchState.VOIDED))
+            is_void = state is None or state.decode() == MatchState.VOIDED
+            await self.close_match(match, (owner,), is_void=is_void)
         return len(left)
 
     async def open_watch(self, owner: str, watch: str, lease_ms: int, limits: OwnerLimits) -> bool:

@@ -115,9 +115,17 @@ def _parse_heartbeat(
 ) -> Heartbeat:
     *numbers, named = facts
     tables, free, draining = (int(fact or 0) for fact in numbers)
-    held = (left is not None, tables, free, bool(draining), beat_ms, left == _DEAD.encode())
-    kinds = tuple(kind for kind in GameKind if named is None or kind.encode() in named.split())
-    return Heartbeat(int(count), (address or b"").decode(), *held, kinds)
+    return Heartbeat(
+        int(count),
+        (address or b"").decode(),
+        has_left=left is not None,
+        tables=tables,
+        free=free,
+        is_draining=bool(draining),
+        beat_ms=beat_ms,
+        has_died=left == _DEAD.encode(),
+        kinds=tuple(kind for kind in GameKind if named is None or kind.encode() in named.split()),
+    )
 
 
 @dataclass(slots=True)

@@ -97,7 +97,7 @@ class OpenRedis:
             if self._client.dbsize():
                 raise UsageError("this Redis is not empty: a restore replaces nothing")
             data.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with TemporaryDirectory(prefix="restore-", dir=data) as scratch:
+            with TemporaryDirectory(prefix="restore-", dir=data, ignore_cleanup_errors=True) as scratch:
                 keys = load_embedded(snapshot, Path(scratch))
                 with EmbeddedRedis(Path(scratch)) as source:
                     _copy_all_keys(redis.Redis.from_url(source.url), self._client)

@@ -52,6 +52,17 @@ async def test_a_list_is_narrowed_by_each_filter_and_by_all_of_them(house):
     assert await listed(bot=bot, competition="ladders/none") == []
 
 
+async def test_a_page_token_of_other_filters_is_refused_and_they_are_named_as_the_cause(house):
+    bots = [(await house.bot()).bot for _ in range(2)]
+    for _ in range(2):
+        await house.admin.create(bots)
+    first = await house.admin.matches.ListMatches(match_service_pb2.ListMatchesRequest(page_size=1))
+    request = match_service_pb2.ListMatchesRequest(bot=bots[0], page_token=first.next_page_token)
+    refused = await refusal_of(house.admin.matches.ListMatches(request))
+    assert refused.reason == "INVALID_ARGUMENT"
+    assert "for these filters" in refused.message
+
+
 @pytest.mark.parametrize(
     "wanted",
     [
