@@ -24,7 +24,7 @@ FOLDER = ROOT / "dist" / "mutation"
 PACKAGES = ("referee/seatwise_referee", "client_sdk/seatwise", "server/seatwise_server")
 MUTATED = (
     *(f"seatwise_referee/{name}" for name in ("decision", "journal", "match", "position", "prompt_clock", "race_prompt", "record", "shuffle")),
-    *(f"seatwise/codec/{name}" for name in ("game_codec", "json_values", "result", "wire_format")),
+    *(f"seatwise/codec/{name}" for name in ("game_codec", "result", "wire_format")),
     *(f"seatwise/kits/{game}/codec" for game in ("ubongo", "ugo")),
 )  # fmt: skip
 TESTS = ("tests/referee", "tests/client_sdk/test_codec.py", "tests/client_sdk/test_codec_ubongo.py")
