@@ -105,6 +105,11 @@ MISTAKES = {
         'name: is missing; write it, for example, as name = "summer"',
     ),
     "an impossible name": ('"summer"', '"Summer Cup"', "line 1: name", "a-z"),
+    "a text that a log could not hold": (
+        "seats = 2",
+        'seats = 2\nseed = "a\\nb"',
+        "line 5: seed: is 'a\\nb'; all its characters must be printable",
+    ),
     "an impossible table size": ("seats = 2", "seats = 5", "line 4: seats: is 5; ugo is played by 2 to 4"),
     "a table for more than there are": (
         "seats = 2",

@@ -34,10 +34,12 @@ class TableReader:
         return self._source.make_error(self._name, key, what)
 
     def read_text(self, key: str, default: str = _REQUIRED, *, example: str = "") -> str:
-        """Read a text that is not empty."""
+        """Read a text that is not empty and has no control characters."""
         value: str = self._take_value(key, str, default, example)
         if not value and value != default:
             raise self.make_error(key, f"is empty; {_as_in(key, example)}")
+        if not value.isprintable():  # a log with such a text could not be read again
+            raise self.make_error(key, f"is {value!r}; all its characters must be printable")
         return value
 
     def read_choice(self, key: str, among: Iterable[str], default: str = _REQUIRED) -> str:
