@@ -129,8 +129,10 @@ class AnswerOutput:
     def note_lost_prints(self, error: OSError) -> None:
         """Keep the fault of a print, and drop all later ones: also those that a bot makes without Python must not fail."""
         self.note_fault(error)
-        for number in (1, 2) if self._has_descriptor else ():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        if self._has_descriptor:
+            with open(os.devnull, "wb") as nothing:
+                for number in (1, 2):
+                    os.dup2(nothing.fileno(), number)
 
     def print_line(self, text: str) -> None:
         """Print a line of the answers. Raises `OSError`, which names standard output."""

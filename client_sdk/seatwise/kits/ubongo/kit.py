@@ -115,7 +115,10 @@ KIT: Final = GameKit(
     title="Ubongo - Das Kartenspiel",
     methods={
         "build": RaceMethod(
-            "build", BuildReader, OfferEnd(on=True), usage="yield layouts, and at last Call()"
+            "build",
+            new_reader=BuildReader,
+            last_move=OfferEnd(on=True),
+            usage="yield layouts, and at last Call()",
         )
     },
     samples={
