@@ -61,14 +61,14 @@ def test_every_package_says_that_it_is_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("folder", ["client_sdk", "server", "docs", "README.md"])
+@pytest.mark.parametrize("folder", ["client_sdk", "server", "docs", "deploy", "README.md"])
 def test_no_page_says_to_install_it_from_an_index_that_does_not_have_it(folder: str) -> None:
     """Until the package is in an index, the way is a clone: `pip install .`, with extras in brackets."""
     start = ROOT / folder
     paths = (
         [start]
         if start.is_file()
-        else [each for kind in ("md", "py", "j2") for each in start.rglob(f"*.{kind}")]
+        else [each for kind in ("md", "py", "j2", "sh", "yaml") for each in start.rglob(f"*.{kind}")]
     )
     told = [
         path for path in paths if re.search(r"pip install ['\"]?seatwise", path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes all secrets of a cluster in this folder: make-secrets.sh PUBLIC_NAME [NAMESPACE]. What is there already stays.
 #
-# It needs the command `seatwise`, from `pip install seatwise[server]` or from the image:
+# It needs the command `seatwise`, from `pip install '.[server]'` in a clone or from the image:
 #   SEATWISE="docker run --rm --user $(id -u) --volume $PWD:$PWD --workdir $PWD --entrypoint seatwise seatwise" ./make-secrets.sh ...
 set -eu
 umask 077
