@@ -206,6 +206,7 @@ def test_ctrl_c_in_play_keeps_the_matches_that_are_over(folder: Path) -> None:
     [
         ("verify - <&-", "contains no record"),
         ("play ugo greedy random --records full", "seatwise play: full: No space left on device"),
+        ("compare greedy random --seed 1 --units 0:1 --out full", "seatwise compare: full: Invalid argument"),
         ("verify a.gz", "a.gz is compressed: unpack it first, with gunzip"),
         ("verify - < a.gz", "standard input is compressed"),
         ("replay a.gz", "a.gz is compressed"),

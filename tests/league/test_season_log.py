@@ -109,6 +109,11 @@ def test_the_line_after_a_lost_one_is_named_and_nothing_is_written(tmp_path, kin
     assert file.read_bytes() == damaged
 
 
+def test_a_full_disk_names_the_season_log():
+    with open("/dev/full", "ab", buffering=0) as file, pytest.raises(OSError, match="/dev/full"):
+        season_log._write_lines(file, [{"kind": "annulled"}])
+
+
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "zeros": (bytes(4096), "line 2 is no JSON object"),
     "nothing": (b"", "line 2 is no JSON object"),

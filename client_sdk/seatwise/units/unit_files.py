@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,26 +32,32 @@ class UnitFile:
         """The answers by the numbers of their units."""
         try:
             size = self._read_answers(path, head) if path.exists() and path.stat().st_size else 0
-            self._file = path.open("ab")
+            with ExitStack() as stack:
+                self._file = stack.enter_context(path.open("ab"))
+                self._file.truncate(size)  # half a line, of a run that was killed
+                if not size:
+                    self._write_line(head)
+                stack.pop_all()
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}") from None
-        self._file.truncate(size)  # half a line, of a run that was killed
-        if not size:
-            self._write_line(head)
 
     def __enter__(self) -> UnitFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # each line was written already, or has failed
+            self._file.close()
 
     def add_answer(self, answer: UnitAnswer) -> None:
         """Write an answer down."""
         self._write_line({"unit": answer.number, "result": answer.result, "note": answer.note})
 
     def _write_line(self, line: dict[str, Any]) -> None:
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(line).encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._file.name) from None
 
     def _read_answers(self, path: Path, head: dict[str, Any]) -> int:
         """Read the file, and return how many bytes of it are whole lines."""

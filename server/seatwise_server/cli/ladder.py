@@ -7,6 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -271,9 +272,11 @@ def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
     return 1 if refused else 0
 
 
-def _open_records(path: str) -> BinaryIO:
+@contextmanager
+def _open_records(path: str) -> Iterator[BinaryIO]:
     try:
-        return open(path, "a+b")
+        with open(path, "a+b") as file:
+            yield file
     except OSError as bad:
         raise UsageError(f"--records {path}: {bad.strerror}") from None
 

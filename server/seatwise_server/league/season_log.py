@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -196,7 +197,8 @@ class SeasonLog:
 
     def close(self) -> None:
         """Close the file, so that another process can write it."""
-        self._file.close()
+        with suppress(OSError):  # each line was written already, or has failed
+            self._file.close()
 
     def _result_event(self, table: str, result: LoggedResult) -> dict[str, Any]:
         assert table not in self.season.results, f"{table} has a result already"
@@ -296,9 +298,12 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
 
 
 def _write_lines(file: IO[bytes], lines: Iterable[dict[str, Any]]) -> None:
-    file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    file.flush()
-    os.fsync(file.fileno())
+    try:
+        file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        file.flush()
+        os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file.name) from None
 
 
 def _replay_lines(lines: list[dict[str, Any]], folder: Path) -> Season:
