@@ -45,7 +45,15 @@ def test_arguments_with_sense_are_taken(kind: Callable[[str], object], text: str
         (arguments.parse_port, ["-1", "65536", "99999", "x", ""]),
         (
             arguments.parse_host,
-            ["", "127.0.0.1:7433", "http://localhost", "a b", "[::1]:7433", "nosuch.invalid"],
+            [
+                "",
+                "127.0.0.1:7433",
+                "http://localhost",
+                "a b",
+                "[::1]:7433",
+                "nosuch.invalid",
+                "fe80::1%nosuch",
+            ],
         ),
         (arguments.parse_address, ["", "foo", "foo:", ":7433", "fd00::1:7433", "a b:1", "ftp://foo:1"]),
     ],

@@ -293,18 +293,18 @@ def parse_host(text: str) -> str:
     """Return a host of this machine to listen on: a name, or an address, with brackets if it is one of IPv6."""
     bare = text.removeprefix("[").removesuffix("]")
     try:
-        return f"[{bare}]" if ip_address(bare.partition("%")[0]).version == 6 else bare
+        is_ipv6 = ip_address(bare.partition("%")[0]).version == 6
     except ValueError:
-        pass
-    if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
-        raise ArgumentTypeError(f"{text!r} is no host, such as 127.0.0.1, localhost or ::1")
+        bare, is_ipv6 = text, False
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
+            raise ArgumentTypeError(f"{text!r} is no host, such as 127.0.0.1, localhost or ::1") from None
     try:
-        socket.getaddrinfo(text, None)
+        socket.getaddrinfo(bare, None)  # an address of IPv6 may name a network card that is not there
     except OSError:
         raise ArgumentTypeError(
             f"this machine knows no host {text!r}; 0.0.0.0 listens on all its addresses"
         ) from None
-    return text
+    return f"[{bare}]" if is_ipv6 else bare
 
 
 def parse_address(text: str) -> str:
