@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from seatwise.errors import UsageError
@@ -248,7 +248,7 @@ def copy_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
         )
         if here != there:
             raise UsageError(_explain_other_league(folder, settings, league))
-    return SeasonLog(TemporaryFile(), season, len(league.entrants))
+    return SeasonLog(NamedTemporaryFile(), season, len(league.entrants))
 
 
 def has_begun(folder: Path) -> bool:
