@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -261,7 +261,7 @@ def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
         with table.show_progress("records", len(missing)) as advance:
             for match in missing:
                 try:
-                    out.write(_fetch_record(ask, match).encode() + b"\n")
+                    _append_record(out, _fetch_record(ask, match))
                 except (NotFoundError, WrongStateError, NotAllowedError) as error:
                     refused[error.reason] += 1
                 advance(1)
@@ -275,10 +275,22 @@ def _write_records(args: Namespace, results: Sequence[LoggedResult]) -> int:
 @contextmanager
 def _open_records(path: str) -> Iterator[BinaryIO]:
     try:
-        with open(path, "a+b") as file:
-            yield file
+        file = open(path, "a+b")  # noqa: SIM115  # closed below, without a second fault
     except OSError as bad:
         raise UsageError(f"--records {path}: {bad.strerror}") from None
+    try:
+        yield file
+    finally:
+        with suppress(OSError):  # each record was written already, or has failed
+            file.close()
+
+
+def _append_record(file: BinaryIO, record: str) -> None:
+    try:
+        file.write(record.encode() + b"\n")
+        file.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file.name) from None
 
 
 def _fetch_record(ask: Call, match: str) -> str:

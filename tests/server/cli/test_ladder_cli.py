@@ -19,6 +19,7 @@ from harness.terminal import seatwise
 from seatwise.client import AsyncClient
 from seatwise_referee.ending import Ending
 from seatwise_referee.verify import verify_lines
+from seatwise_server.cli.ladder import _append_record, _open_records
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.ranking import format_ranges
 from seatwise_server.store.keys import ladder_settings
@@ -146,6 +147,14 @@ async def test_a_file_of_something_else_is_not_continued_as_an_export(
     code, _, complained = await ladder(played.house, "export", "shown", "--records", str(tmp_path / "mine"))
     assert (code, "something else than records" in complained) == (2, True)
     assert (tmp_path / "mine").read_text() == text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+async def test_a_full_disk_ends_an_export_and_another_fault_is_not_blamed_on_its_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="'/dev/full'"), _open_records("/dev/full") as file:
+        _append_record(file, "{}")
+    with pytest.raises(TimeoutError, match="the link"), _open_records(str(tmp_path / "r")) as file:
+        raise TimeoutError("the link")
 
 
 async def test_a_record_that_cannot_be_had_is_counted(played: Rung, tmp_path: Path) -> None:
