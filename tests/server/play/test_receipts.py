@@ -10,6 +10,7 @@ from doubles.virtual import in_virtual_time
 from matches.one_match import SEED
 
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import Rejected, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play import play_messages
@@ -67,6 +68,21 @@ async def test_a_loss_is_known_although_as_much_was_written_since() -> None:
         await heir.move(links)
     assert len(heir.entries()) > len(entries)
     sit(heir, links[1], 1, receipts[1])
+    await heir.pass_ms(10)
+    assert heir.match.position.end.reason == "JOURNAL_LOST"
+
+
+@in_virtual_time
+async def test_an_end_has_a_receipt_that_proves_its_loss() -> None:
+    room = Room()
+    links = await room.seat_all()
+    entries = room.entries()
+    room.table.void_match(VoidReason.ABORTED)
+    await room.pass_ms(10)
+    room.tell_end()
+    await room.pass_ms(10)
+    heir, again = await after_failover(room, entries)
+    sit(heir, again[0], 0, links[0].new("match_ended")[0].receipt)
     await heir.pass_ms(10)
     assert heir.match.position.end.reason == "JOURNAL_LOST"
 
