@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from seatwise import async_client as async_client
     from seatwise import client as client
     from seatwise import errors as errors
+    from seatwise import hosting as hosting
+    from seatwise import kits as kits
     from seatwise import local as local
     from seatwise import replay as replay
+    from seatwise import season as season
     from seatwise import standings as standings
     from seatwise import testing as testing
     from seatwise import ubongo as ubongo
@@ -84,7 +87,8 @@ _HOMES = {
 
 
 _MODULES = (
-    "async_client", "client", "errors", "local", "replay", "standings", "testing", "ubongo", "ugo",
+    "async_client", "client", "errors", "hosting", "kits", "local", "replay", "season", "standings",
+    "testing", "ubongo", "ugo",
 )  # fmt: skip
 """The modules that `import seatwise` offers, as in `seatwise.ugo.View`."""
 
