@@ -22,7 +22,7 @@ from harness.ubongo import builds_out
 from harness.websocket import PROTO
 
 from seatwise_server.descriptors import OWN_DESCRIPTORS, WANTED, connections_for_others
-from seatwise_server.play.seat_offers import SeatOffers
+from seatwise_server.play.seat_offers import RefereeIdentity, SeatOffers
 from seatwise_server.rpc import grpc_server
 from seatwise_server.rpc.grpc_server import GrpcServer
 
@@ -219,7 +219,8 @@ async def test_only_a_shortage_that_callers_can_cause_is_counted():
         list[str](),
         SimpleNamespace(no_shows=SimpleNamespace(take_excuse=AsyncMock(return_value=False))),
     )
-    offers = SeatOffers("a", "", "", cast("Any", store), cast("Any", None))
+    referee = RefereeIdentity("a", "", most_tables=1)
+    offers = SeatOffers(referee, cast("Any", store), cast("Any", None))
     table = cast("Any", SimpleNamespace(void_match=voided.append))
     await offers.void_without(table, ["bots/x/versions/1"], is_own=False)
     assert not voided
