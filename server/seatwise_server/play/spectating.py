@@ -153,7 +153,7 @@ class MatchTail:
             return
         yield _match_response(meta)
         setup = Setup.from_json(json.loads(meta.fields["setup"]))
-        if not await self._is_shown(setup.game):
+        if not await self._may_show_positions(setup.game):
             async for told in self._follow_states(meta.state):
                 yield told
             return
@@ -178,6 +178,18 @@ class MatchTail:
             yield response
         if last and last.state != state:
             yield _match_response(last)
+
+    async def _may_show_positions(self, game: str) -> bool:
+        """Wait for the check of a game from outside; False if the match is over before, because the check may hang as the game does."""
+        check = asyncio.ensure_future(self._is_shown(game))
+        try:
+            while not (await asyncio.wait({check}, timeout=TAIL_BLOCK_MS / 1000))[0]:
+                meta = await self._store.matches.get_meta(self._name)
+                if meta is None or "result" in meta.fields:
+                    return False
+            return check.result()
+        finally:
+            check.cancel()
 
     async def _follow_states(self, state: str) -> AsyncIterator[pb.WatchMatchResponse]:
         """Yield the match whenever its state has changed, until it is over."""
