@@ -171,7 +171,9 @@ async def grown(warm_up: int, count: int) -> tuple[Memory, Memory]:
 async def is_flat(warm_up: int, count: int, grows: int) -> None:
     """Of the server's memory `grows` bytes are granted: to caches that fill, and to what awaits collection."""
     before, after = await grown(warm_up, count)
-    assert after.keys == before.keys
+    assert abs(after.keys - before.keys) <= 2, (
+        "a lease may have come or gone; each of hundreds of matches would leave more"
+    )
     assert after.redis - before.redis < 2**18
     assert after.server - before.server < grows
 
