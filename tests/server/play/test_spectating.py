@@ -132,6 +132,20 @@ async def test_a_rejection_is_not_shown_and_moves_no_time() -> None:
 
 
 @in_virtual_time
+async def test_the_end_is_told_although_the_check_of_the_game_hangs_as_the_game_does() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spectating.MatchTail, "_is_shown", lambda *_: asyncio.sleep(3600))
+        desk, store, spectator = dealt()
+        await spectator.new()
+        desk.play_out()
+        store.deliver()
+        await asyncio.sleep(10)
+    assert spectator.task.done()
+    [over] = spectator.shown
+    assert over.match.result.points == desk.journal[-1].outcome["points"]  # type: ignore[union-attr]
+
+
+@in_virtual_time
 async def test_the_end_is_shown_and_ends_the_watch() -> None:
     desk, store, spectator = dealt()
     await spectator.new()
