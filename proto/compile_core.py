@@ -19,14 +19,17 @@ GROUP = "seatwise_compiled"
 
 MODULES = {
     "referee/seatwise_referee": (
-        "decision", "ending", "match", "position", "prompt_clock", "race_prompt", "turn_prompt",
+        "decision", "each_move", "ending", "match", "position", "prompt_clock", "race_prompt", "turn_prompt",
     ),
     "referee/seatwise_referee/games/ugo": ("kingdoms", "round_flow", "rules", "state", "tricks", "view"),
     "referee/seatwise_referee/verify": ("charges", "replay", "shape", "verdict"),
     "client_sdk/seatwise/local": ("table",),
     "client_sdk/seatwise/codec": ("wire_format",),
     "client_sdk/seatwise/kits/ugo": ("codec",),
-    "server/seatwise_server/play": ("match_clock", "outbox", "play_messages", "seat_updates", "table"),
+    "server/seatwise_server": ("counts",),
+    "server/seatwise_server/play": (
+        "allowance", "match_clock", "outbox", "play_messages", "seat_updates", "table",
+    ),
 }  # fmt: skip
 """The modules, by folder."""
 

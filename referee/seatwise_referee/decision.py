@@ -99,12 +99,14 @@ class Decision:
     is ahead of what seats may see.
     """
 
-    __slots__ = ("effects", "game", "limits", "position", "setup")
+    __slots__ = ("effects", "game", "in_time_ms", "limits", "position", "setup")
 
     def __init__(self, setup: Setup, game: AnyGame, position: Position) -> None:
         self.setup = setup
         self.game = game
-        self.limits = setup.time_control
+        self.limits = limits = setup.time_control
+        self.in_time_ms = {pace: limits.allowed_ms(pace, 0) for pace in limits.free_ms}
+        """The highest charge that is in time without a bank, by pace."""
         self.position = position
         """The position after the last recorded entry."""
         self.effects: list[Effect] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from seatwise_referee.each_move import bank_after
 from seatwise_referee.ending import Ending, RejectReason, SeatExit
 from seatwise_referee.game import Game, Prompt, RaceGame, Seat
 from seatwise_referee.journal import (
@@ -73,25 +74,6 @@ class SeatState(NamedTuple):
         """How the match ends for this seat: as it left, or completed."""
         return self.left.ending if self.left else Ending.COMPLETED
 
-    def after_move(self, bank_ms: int, charged_ms: int, answer: RequestReply) -> SeatState:
-        """Return the seat after a move. Every move comes here, and `_replace` takes three times as long."""
-        _, has_sat, nonce, strikes, rejections, _, left, _, rejected_seq, late_prompt = self
-        return _new_tuple(
-            SeatState,
-            (
-                bank_ms,
-                has_sat,
-                nonce,
-                strikes,
-                rejections,
-                charged_ms,
-                left,
-                answer,
-                rejected_seq,
-                late_prompt,
-            ),
-        )
-
 
 class Position(NamedTuple):
     """A match between two journal entries."""
@@ -110,15 +92,6 @@ class Position(NamedTuple):
     """The first charge in the last `called` entry of the open race. After a takeover all charges continue from there."""
     public_seq: int = 0
     """The last entry that every seat may know of."""
-
-    def after_move(
-        self, seq: int, at_ms: int, seats: tuple[SeatState, ...], state: Any, prompt: Prompt | None
-    ) -> Position:
-        """Return the position after a move, which all seats may know of; see `SeatState.after_move`."""
-        _, _, _, epoch, _, _, end, setup_began_ms, race_ms, _ = self
-        return _new_tuple(
-            Position, (seats, seq, at_ms, epoch, state, prompt, end, setup_began_ms, race_ms, seq)
-        )
 
     @property
     def nonces(self) -> tuple[bytes | None, ...]:
@@ -176,15 +149,21 @@ def _after_dealt(position: Position, entry: Dealt, setup: Setup, game: AnyGame, 
 
 
 def _after_moved(position: Position, entry: Moved, setup: Setup, game: AnyGame, state: Any) -> Position:
+    """Return the position after a move. Every move comes here, and `_replace` takes three times as long."""
+    before, _, _, epoch, game_before, prompt, end, setup_began_ms, race_ms, _ = position
+    seat, seq, charged_ms, limits = entry.seat, entry.seq, entry.charged_ms, setup.time_control
     if state is None:
-        state = game.play(position.state, entry.seat, game.move_from_json(entry.move))
-    seat = position.seats[entry.seat]
-    assert position.prompt is not None
-    charged_ms = entry.charged_ms
-    bank_ms = setup.time_control.bank_after(position.prompt.pace, seat.bank_ms, charged_ms)
-    answer = _new_tuple(RequestReply, (entry.prompt, entry.request_id, "", "", charged_ms))
-    seats = position.with_seat(entry.seat, seat.after_move(bank_ms, charged_ms, answer))
-    return position.after_move(entry.seq, entry.at_ms, seats, state, game.prompt(state))
+        state = game.play(game_before, seat, game.move_from_json(entry.move))
+    assert prompt is not None
+    bank_ms, has_sat, nonce, strikes, rejections, _, left, _, rejected_seq, late_prompt = before[seat]
+    bank_ms = bank_after(limits.free_ms[prompt.pace], limits.increment_ms, bank_ms, charged_ms)
+    reply = _new_tuple(RequestReply, (entry.prompt, entry.request_id, "", "", charged_ms))
+    moved = (bank_ms, has_sat, nonce, strikes, rejections, charged_ms, left, reply, rejected_seq, late_prompt)
+    seats = list(before)
+    seats[seat] = _new_tuple(SeatState, moved)
+    asked = game.prompt(state)
+    after = (tuple(seats), seq, entry.at_ms, epoch, state, asked, end, setup_began_ms, race_ms, seq)
+    return _new_tuple(Position, after)
 
 
 def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGame, __: Any) -> Position:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.journal import Charge
 from seatwise_referee.time_control import TimeControl
 
 
-@dataclass(slots=True)
 class _SeatClock:
     """The clock of one seat."""
 
-    opened_ms: int
-    latest_start_ms: int
-    """The seat's time begins then, if the prompt is not delivered before."""
-    is_awaited: bool = False
-    """Its bot has not come back yet, and none of the seat's time runs before it does."""
-    delivered_ms: int | None = None
-    allowance_ms: int | None = None
-    """`None` as long as the seat's round trip is not known."""
-    is_answered: bool = False
+    __slots__ = (
+        "allowance_ms", "delivered_ms", "is_answered", "is_awaited", "latest_start_ms", "opened_ms",
+    )  # fmt: skip
+
+    def __init__(self, opened_ms: int, latest_start_ms: int, is_awaited: bool) -> None:
+        self.opened_ms = opened_ms
+        self.latest_start_ms = latest_start_ms
+        """The seat's time begins then, if the prompt is not delivered before."""
+        self.is_awaited = is_awaited
+        """Its bot has not come back yet, and none of the seat's time runs before it does."""
+        self.delivered_ms: int | None = None
+        self.allowance_ms: int | None = None
+        """`None` as long as the seat's round trip is not known."""
+        self.is_answered = False
 
     @property
     def start_ms(self) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from seatwise_referee.each_move import bank_after
 from seatwise_referee.game import Json
 
 LONGEST_LIMIT_MS = 24 * 60 * 60 * 1000
@@ -95,9 +96,7 @@ class TimeControl:
             bank_ms: The rest of the seat's bank before the move, in milliseconds.
             charged_ms: The charge of the move, in milliseconds.
         """
-        over_ms = charged_ms - self.free_ms[pace]
-        left_ms = bank_ms if over_ms <= 0 else max(0, bank_ms - over_ms)
-        return left_ms + self.increment_ms
+        return bank_after(self.free_ms[pace], self.increment_ms, bank_ms, charged_ms)
 
     def to_json(self) -> dict[str, Json]:
         """Return the limits as records write them."""

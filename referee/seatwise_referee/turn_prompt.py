@@ -98,4 +98,4 @@ class TurnPrompt:
 
     def _allowed_ms(self, prompt: Prompt, seat: Seat) -> int:
         decision = self._decision
-        return decision.limits.allowed_ms(prompt.pace, decision.position.seats[seat].bank_ms)
+        return decision.in_time_ms[prompt.pace] + decision.position.seats[seat].bank_ms

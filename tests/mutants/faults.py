@@ -615,7 +615,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a delay of gRPC is taken off with every answer to a prompt",
         STANDSTILLS,
-        "        more_ms = behind_ms - self._asked.taken_off_ms\n",
+        "        more_ms = behind_ms - self._taken_off_ms\n",
         "        more_ms = behind_ms\n",
         (TRANSPORT,),
     ),

@@ -85,7 +85,8 @@ class EncodedBytes(Generic[T]):
         self._young: dict[int, tuple[T, bytes]] = {}
         self._old: dict[int, tuple[T, bytes]] = {}
 
-    def __call__(self, thing: T) -> bytes:
+    def of(self, thing: T) -> bytes:
+        """Return the bytes of this object."""
         key = id(thing)
         found = self._young.get(key)
         if found is None:

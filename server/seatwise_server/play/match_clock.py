@@ -36,20 +36,13 @@ KEPT_S = 120.0
 """How long delays are remembered: a bot may take so long for its answer."""
 
 
-class AskedPrompt(NamedTuple):
-    """The prompt that was sent last."""
-
-    number: int
-    sent_at: float
-    """When it was sent first, on the clock of the loop."""
-    taken_off_ms: int = 0
-    """The delay of gRPC that was taken off its charges so far."""
-
-
 class MatchClock:
     """The clock of one match, and the standstills that are taken off its charges. `at` is a time on the clock of the loop, in seconds."""
 
-    __slots__ = ("_asked", "_lag", "_loop", "_on_timer", "_stalled_s", "_timer", "_transport", "opened_s")
+    __slots__ = (
+        "_asked", "_asked_at", "_lag", "_loop", "_on_timer", "_stalled_s", "_taken_off_ms", "_timer", "_transport",
+        "opened_s",
+    )  # fmt: skip
 
     def __init__(
         self, at_ms: int, on_timer: Callable[[], None], lag: EventLoopLag, transport: TransportLag | None
@@ -64,7 +57,8 @@ class MatchClock:
         self._transport = transport
         self._stalled_s = lag.note_stall(self.now)
         """The stalls of this process, in seconds, up to the last that the match was told of."""
-        self._asked = AskedPrompt(0, self.opened_s)
+        self._asked, self._asked_at, self._taken_off_ms = 0, self.opened_s, 0
+        """The prompt that was sent last, when it was sent first, and the delay of gRPC that was taken off its charges."""
 
     @property
     def now(self) -> float:
@@ -101,10 +95,10 @@ class MatchClock:
 
     # Standstills: each is journaled once
 
-    def note_sent(self, prompt: int) -> None:
+    def note_sent(self, prompt: int, now: float) -> None:
         """Notes that the prompt was sent; only the first time counts."""
-        if prompt > self._asked.number:
-            self._asked = AskedPrompt(prompt, self.now)
+        if prompt > self._asked:
+            self._asked, self._asked_at, self._taken_off_ms = prompt, now, 0
 
     def broke_links(self) -> bool:
         """Whether a link that breaks now may be broken by a stall of ours, or by gRPC that was behind."""
@@ -116,9 +110,8 @@ class MatchClock:
         """Whether a link that breaks now cannot be made again, because the process has no free connection."""
         return self._lag.is_short
 
-    def find_standstills(self, match: Match) -> list[Effect]:
+    def find_standstills(self, match: Match, now: float) -> list[Effect]:
         """Return the entries of all that is not journaled yet. They come before the next command."""
-        now = self.now
         effects = self._stall_effects(match, now)
         effects += self._transport_effects(match, now)
         return effects
@@ -152,13 +145,13 @@ class MatchClock:
         if transport is None or not transport.is_known(now):
             return []
         prompt = match.position.prompt
-        if prompt is None or prompt.number != self._asked.number:
+        if prompt is None or prompt.number != self._asked:
             return []
-        behind_ms = int(transport.exchange_delay_s(self._asked.sent_at, now) * 1000)
-        more_ms = behind_ms - self._asked.taken_off_ms
+        behind_ms = int(transport.exchange_delay_s(self._asked_at, now) * 1000)
+        more_ms = behind_ms - self._taken_off_ms
         if more_ms <= 0:
             return []
-        self._asked = self._asked._replace(taken_off_ms=behind_ms)
+        self._taken_off_ms = behind_ms
         return _note_standstill(match, more_ms, self.ms_at(now))
 
 

@@ -87,8 +87,10 @@ class SeatUpdates:
 
     def on_prompt_delivered(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
         """See `UpdateSource`."""
-        self._clock.note_sent(prompt)
-        self.perform_effects(self.match.note_delivery(Seat(seat), prompt, self._clock.now_ms, allowance_ms))
+        now = self._clock.now
+        self._clock.note_sent(prompt, now)
+        now_ms = self._clock.ms_at(now)
+        self.perform_effects(self.match.note_delivery(Seat(seat), prompt, now_ms, allowance_ms))
 
     def on_round_trip(self, seat: int, allowance_ms: int) -> None:
         """See `UpdateSource`."""
@@ -228,17 +230,17 @@ class Receipts:
         self._public = bytes(MARK_BYTES)
         """The mark of the last entry that every seat may know of."""
         for entry in journal:
-            self.add_entry(entry)
+            self.add_entry(entry, is_public=_REJECTED_ENTRY not in entry)
         self._behind = max(0, seq + 1 - len(self._marks) // MARK_BYTES)
         """The number of entries up to `seq` that are not known: 0, unless the receipts begin in the middle of a match."""
         self._last = (-1, b"")
         """The entry and the bytes of the last receipt, because several seats need the receipt of the same move."""
 
-    def add_entry(self, entry: bytes) -> None:
-        """Add the next entry of the journal."""
+    def add_entry(self, entry: bytes, *, is_public: bool) -> None:
+        """Add the next entry of the journal; `is_public` says whether every seat may know of it."""
         mark = blake2b(self._public + entry, key=self._key, digest_size=MARK_BYTES).digest()
         self._marks += mark
-        if _REJECTED_ENTRY not in entry:
+        if is_public:
             self._public = mark
 
     def receipt_of(self, seq: int) -> bytes:

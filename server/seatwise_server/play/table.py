@@ -15,7 +15,7 @@ from seatwise_referee.decision import Effect
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.hosted.hosted_game import GameFault
-from seatwise_referee.journal import Entry, JournalEntry, encode_entry
+from seatwise_referee.journal import Entry, JournalEntry, Rejected, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
 from seatwise_server.counts import COUNTS
@@ -241,7 +241,7 @@ class Table:
         now = self._clock.ms_at(at)
         try:
             # entries of their own, before the command that came meanwhile
-            stalls = self._clock.find_standstills(self.match)
+            stalls = self._clock.find_standstills(self.match, self._clock.now)
             effects = (
                 STEP_MARKER.run_step(self.name, lambda: command(now)) if STEP_MARKER.is_on else command(now)
             )
@@ -276,20 +276,21 @@ class Table:
         if not answer.is_kept:
             self.lose_ownership(answer)
             return
-        COUNTS.appends.add(self._clock.now - self._asked_s)
+        now = self._clock.now
+        COUNTS.appends.add(now - self._asked_s)
         for entry, written in self._entries:
             COUNTS.count_entry(entry)
-            self.updates.receipts.add_entry(written)
-        self._show_effects(effects)
+            self.updates.receipts.add_entry(written, is_public=type(entry) is not Rejected)
+        self._show_effects(effects, self._clock.ms_at(now))
         if TRACING.is_on:
             kinds = " ".join(type(entry).__name__ for entry, _ in self._entries)
             TRACING.record_span("move", self._clock.now - self._came_s, match=self.name, entries=kinds)
         self._run_commands()
 
-    def _show_effects(self, effects: list[Effect]) -> None:
+    def _show_effects(self, effects: list[Effect], now_ms: int) -> None:
         """Perform the effects of entries that the journal has, and show what they have changed."""
         before = self.match.position
-        effects += self.match.confirm_entries(self._clock.now_ms)
+        effects += self.match.confirm_entries(now_ms)
         self.updates.perform_effects(effects)
         if before.state is None:
             self._report_set_up(before)

@@ -124,14 +124,14 @@ def encode_view(view: UbongoView) -> bytes:
         (
             b"" if view.seat is None else _SEAT % view.seat,
             _ROUND_NUMBERS % (view.round, view.rounds),
-            _encode_hand(view.hand),
+            _encode_hand.of(view.hand),
             _encode_layout(_LAYOUT, view.layout),
             encode_packed(_LAID, view.laid),
             encode_packed(_BUILDING, view.building),
             encode_packed(_OFFERS, view.offers),
             encode_packed(_OUT, view.out),
-            _encode_points(view.points),
-            _encode_last_round(view.last_round),
+            _encode_points.of(view.points),
+            _encode_last_round.of(view.last_round),
         )
     )
 

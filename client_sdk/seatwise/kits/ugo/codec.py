@@ -27,7 +27,7 @@ from seatwise.codec.wire_format import (
     encode_length_key,
     encode_number_key,
     encode_short_field,
-    small_numbers,
+    encode_varint,
 )
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1.play_service_pb2 import Update
@@ -54,30 +54,30 @@ _LONGEST_PART: Final = 256
 
 def _encode_cards(key: bytes, cards: tuple[UgoCard, ...]) -> bytes:
     """Return a packed list of cards; nothing for an empty list."""
-    return key + bytes((len(cards),)) + bytes(cards).translate(_TO_WIRE) if cards else b""
+    return key + encode_varint(len(cards)) + bytes(cards).translate(_TO_WIRE) if cards else b""
 
 
 # The view, field by field as in ugo.proto
 
 _View = ugo_pb2.View
-_SEAT: Final = small_numbers(_View.SEAT_FIELD_NUMBER)
-_ROUNDS_AND_STARTER: Final = small_numbers(
-    _View.ROUND_FIELD_NUMBER, _View.ROUNDS_FIELD_NUMBER, _View.STARTER_FIELD_NUMBER
-)
+_SEAT: Final = encode_number_key(_View.SEAT_FIELD_NUMBER)
+_ROUND: Final = encode_number_key(_View.ROUND_FIELD_NUMBER)
+_ROUNDS: Final = encode_number_key(_View.ROUNDS_FIELD_NUMBER)
+_STARTER: Final = encode_number_key(_View.STARTER_FIELD_NUMBER)
 _HAND: Final = encode_length_key(_View.HAND_FIELD_NUMBER)
 _HAND_SIZES: Final = encode_length_key(_View.HAND_SIZES_FIELD_NUMBER)
-_LEADER: Final = small_numbers(_View.LEADER_FIELD_NUMBER)
+_LEADER: Final = encode_number_key(_View.LEADER_FIELD_NUMBER)
 _TRICK: Final = encode_length_key(_View.TRICK_FIELD_NUMBER)
 _LEGAL_CARDS: Final = encode_length_key(_View.LEGAL_CARDS_FIELD_NUMBER)
 _WON_CARDS: Final = encode_length_key(_View.WON_CARDS_FIELD_NUMBER)
-_ARRANGER: Final = small_numbers(_View.ARRANGER_FIELD_NUMBER)
+_ARRANGER: Final = encode_number_key(_View.ARRANGER_FIELD_NUMBER)
 _KINGDOMS: Final = encode_length_key(_View.KINGDOMS_FIELD_NUMBER)
-_SUPPLY: Final = small_numbers(_View.SUPPLY_FIELD_NUMBER)
+_SUPPLY: Final = encode_number_key(_View.SUPPLY_FIELD_NUMBER)
 _POINTS: Final = encode_length_key(_View.POINTS_FIELD_NUMBER)
 _TRICKS: Final = encode_length_key(_View.TRICKS_FIELD_NUMBER)
 _LAST_ROUND: Final = encode_length_key(_View.LAST_ROUND_FIELD_NUMBER)
 _SECTIONS: Final = encode_length_key(ugo_pb2.Kingdom.SECTIONS_FIELD_NUMBER)
-_KINGDOM_FARMERS: Final = small_numbers(ugo_pb2.Kingdom.FARMERS_FIELD_NUMBER)
+_KINGDOM_FARMERS: Final = encode_number_key(ugo_pb2.Kingdom.FARMERS_FIELD_NUMBER)
 _SECTION_CARDS: Final = encode_length_key(ugo_pb2.Section.CARDS_FIELD_NUMBER)
 _TRICK_LEADER: Final = encode_number_key(ugo_pb2.Trick.LEADER_FIELD_NUMBER)
 _TRICK_CARDS: Final = encode_length_key(ugo_pb2.Trick.CARDS_FIELD_NUMBER)
@@ -85,7 +85,6 @@ _TRICK_WINNER: Final = encode_number_key(ugo_pb2.Trick.WINNER_FIELD_NUMBER)
 _TRICK_LAID: Final = encode_length_key(ugo_pb2.Trick.LAID_FIELD_NUMBER)
 
 
-@EncodedBytes
 def _encode_trick(trick: Trick) -> bytes:
     """Leave the key out: the same trick belongs to this round first, and to the last round later."""
     return encode_short_field(
@@ -102,57 +101,66 @@ def _encode_trick(trick: Trick) -> bytes:
     )
 
 
-@EncodedBytes
 def _encode_tricks(tricks: tuple[Trick, ...]) -> bytes:
-    return b"".join(_TRICKS + _encode_trick(trick) for trick in tricks)
+    return b"".join([_TRICKS + _TRICK_BYTES.of(trick) for trick in tricks])
 
 
-@EncodedBytes
 def _encode_last_round(tricks: tuple[Trick, ...]) -> bytes:
-    return b"".join(_LAST_ROUND + _encode_trick(trick) for trick in tricks)
+    return b"".join([_LAST_ROUND + _TRICK_BYTES.of(trick) for trick in tricks])
 
 
-@EncodedBytes
-def _encode_kingdom(kingdom: Kingdom) -> bytes:
-    sections = b"".join(
-        encode_short_field(_SECTIONS, _encode_cards(_SECTION_CARDS, stack)) for stack in kingdom.sections
+def _encode_sections(sections: tuple[tuple[UgoCard, ...], ...]) -> bytes:
+    """Encode the stacks alone: most tricks bring a kingdom farmers, and few bring it cards."""
+    return b"".join(
+        [encode_short_field(_SECTIONS, _encode_cards(_SECTION_CARDS, stack)) for stack in sections]
     )
-    return encode_short_field(_KINGDOMS, sections + _KINGDOM_FARMERS % kingdom.farmers)
 
 
-@EncodedBytes
 def _encode_kingdoms(kingdoms: tuple[Kingdom, ...]) -> bytes:
-    return b"".join(map(_encode_kingdom, kingdoms))
+    return b"".join(
+        [
+            encode_short_field(
+                _KINGDOMS, _SECTIONS_BYTES.of(each.sections) + _KINGDOM_FARMERS + encode_varint(each.farmers)
+            )
+            for each in kingdoms
+        ]
+    )
 
 
-@EncodedBytes
 def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
     """Encode through protobuf, because points may be negative."""
     rounds = (ugo_pb2.RoundPoints(points=each).SerializeToString() for each in points)
     return b"".join(encode_short_field(_POINTS, each) for each in rounds)
 
 
+_TRICK_BYTES: Final = EncodedBytes(_encode_trick)
+_TRICKS_BYTES: Final = EncodedBytes(_encode_tricks)
+_LAST_ROUND_BYTES: Final = EncodedBytes(_encode_last_round)
+_SECTIONS_BYTES: Final = EncodedBytes(_encode_sections)
+_KINGDOMS_BYTES: Final = EncodedBytes(_encode_kingdoms)
+_POINTS_BYTES: Final = EncodedBytes(_encode_points)
+
+
 def encode_view(view: UgoView) -> bytes:
     """Return the serialised `seatwise.games.ugo.v1.View`."""
-    sizes = view.hand_sizes
-    return b"".join(
-        (
-            b"" if view.seat is None else _SEAT % view.seat,
-            _ROUNDS_AND_STARTER % (view.round, view.rounds, view.starter),
-            _encode_cards(_HAND, view.hand),
-            b"%b%c%b" % (_HAND_SIZES, len(sizes), bytes(sizes)),
-            _LEADER % view.leader,
-            _encode_cards(_TRICK, view.trick),
-            _encode_cards(_LEGAL_CARDS, view.legal_cards),
-            _encode_cards(_WON_CARDS, view.won_cards),
-            b"" if view.arranger is None else _ARRANGER % view.arranger,
-            _encode_kingdoms(view.kingdoms),
-            _SUPPLY % view.supply,
-            _encode_points(view.points),
-            _encode_tricks(view.tricks),
-            _encode_last_round(view.last_round),
-        )
-    )
+    seat, arranger, sizes = view.seat, view.arranger, view.hand_sizes
+    return b"".join((
+        b"" if seat is None else _SEAT + encode_varint(seat),
+        _ROUND, encode_varint(view.round), _ROUNDS, encode_varint(view.rounds),
+        _STARTER, encode_varint(view.starter),
+        _encode_cards(_HAND, view.hand),
+        _HAND_SIZES, encode_varint(len(sizes)), bytes(sizes),
+        _LEADER, encode_varint(view.leader),
+        _encode_cards(_TRICK, view.trick),
+        _encode_cards(_LEGAL_CARDS, view.legal_cards),
+        _encode_cards(_WON_CARDS, view.won_cards),
+        b"" if arranger is None else _ARRANGER + encode_varint(arranger),
+        _KINGDOMS_BYTES.of(view.kingdoms),
+        _SUPPLY, encode_varint(view.supply),
+        _POINTS_BYTES.of(view.points),
+        _TRICKS_BYTES.of(view.tricks),
+        _LAST_ROUND_BYTES.of(view.last_round),
+    ))  # fmt: skip  # a line is a field
 
 
 def decode_view(message: ugo_pb2.View) -> UgoView:
