@@ -110,6 +110,20 @@ FAULTS: tuple[Fault, ...] = (
         (JOURNALS,),
     ),
     Fault(
+        "no fence check: an entry without the script",
+        f"{SCRIPTS}/claim.lua",
+        "if newest and expected > 0 then",
+        "if false then",
+        (JOURNALS,),
+    ),
+    Fault(
+        "after a pause no journal is looked at",
+        "server/seatwise_server/store/group_commit/node_writer.py",
+        "silent_s > LONGEST_PAUSE_S or",
+        "",
+        ("tests/server/store/test_store_held.py",),
+    ),
+    Fault(
         "no fence check: a retired match",
         f"{SCRIPTS}/append.lua",
         "or fence[2] ~= ARGV[2] or fence[3] then",

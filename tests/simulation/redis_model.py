@@ -327,7 +327,11 @@ class Redis:
 
     # Streams
 
-    def do_xadd(self, key: bytes, *args: bytes) -> bytes:
+    def do_xadd(self, key: bytes, *args: bytes) -> bytes | None:
+        if args[0] == b"NOMKSTREAM":
+            if not self.do_exists(key):
+                return None
+            args = args[1:]
         if args[0] == b"MAXLEN":
             args = args[3:] if args[1] == b"~" else args[2:]
         stream = self._stream(key, keep=True)
@@ -348,6 +352,15 @@ class Redis:
     def _tidy_stream(self, key: bytes, stream: Stream) -> None:
         if stream.last == FIRST and not stream.groups:
             self._drop(key)
+
+    def do_xsetid(self, key: bytes, last: bytes) -> Status:
+        if not self.do_exists(key):
+            raise Refused("ERR no such key")
+        stream = self._stream(key)
+        if stream.ids and _id(last) < stream.ids[-1]:
+            raise Refused("ERR The ID specified in XSETID is smaller than the target stream top item")
+        stream.last = _id(last)
+        return OK
 
     def do_xlen(self, key: bytes) -> int:
         return len(self._stream(key).ids)

@@ -48,9 +48,12 @@ class Lots(random.Random):
             (
                 self.script("append", [fence, journal], epoch, owner, seq, *entries),
                 self.script("append", [fence, journal], 1, "a", seq, *entries),
-                self.script("claim", [fence], owner, epoch, self.choice(["", "0", "1"]), self.randint(0, 1)),
+                self.script(
+                    "claim", [fence, journal], owner, epoch, self.choice(["", "0", "1"]), self.randint(0, 1)
+                ),
                 self.script("confirm", [fence], epoch, owner),
-                self.script("reclaim", [fence], owner, epoch),
+                self.script("reclaim", [fence, journal], owner, epoch),
+                ["XADD", journal, "NOMKSTREAM", f"{seq}-{epoch}", "e", "entry 1"],
                 self.script("touch", [fence]),
                 self.script("match_mark", [meta], "abort", "why"),
                 self.script("match_state", [fence, meta], epoch, owner, "RUNNING"),
@@ -58,8 +61,8 @@ class Lots(random.Random):
                 ["XRANGE", journal, f"{seq}-0", "+"],
                 ["XRANGE", journal, f"({seq}-0", "+", "COUNT", 2],
                 ["XREVRANGE", journal, "+", "-", "COUNT", 1],
-                ["XREAD", "STREAMS", journal, f"{seq}-0"],
-                ["HMGET", fence, "epoch", "owner", "retired", "nothing"],
+                ["XREAD", "STREAMS", journal, f"{seq}-{2**64 - 1}"],
+                ["HMGET", fence, "epoch", "owner", "confirmed", "nothing"],
                 ["GET", record],
                 ["UNLINK", self.choice([fence, journal, meta, record])],
             )

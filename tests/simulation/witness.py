@@ -169,6 +169,14 @@ class Witness:
         if answer in (1, 2) and asks != (fence.get(b"epoch"), fence.get(b"owner")):
             self.wrong(f"{host} appends to {command[4].decode()} as {asks}, and it is {fence}")
 
+    def added(self, host: str, command: list[bytes], answer: Any) -> None:
+        """The same of a single entry: its id names the epoch."""
+        key, epoch = command[1].decode(), int(command[3].partition(b"-")[2]) + 1
+        fence = self._redis.peek(key.removesuffix("journal") + "fence") or {}
+        owner = fence.get(b"owner", b"").decode().partition("#")[0]
+        if isinstance(answer, bytes) and (fence.get(b"epoch"), owner) != (b"%d" % epoch, host):
+            self.wrong(f"{host} adds to {key} at epoch {epoch}, and it is {fence}")
+
     def unlinked(self, key: bytes, value: Any) -> None:
         """A key is dropped: a journal gives way to the record, and no meta of a match that has had an owner goes."""
         if key.endswith(b":meta") and self._redis.peek(key.decode().removesuffix("meta") + "fence"):

@@ -293,6 +293,9 @@ class World:
     def _on_command(self, host: str, command: list[bytes], answer: Any) -> None:
         if command[0] in (b"EVALSHA", b"EVAL"):
             self.owners.saw(command, answer)
+        if command[0] == b"XADD":
+            self.witness.added(host, command, answer)
+            self.weather.reached(host, "written")
         if command[0] != b"EVALSHA":
             return
         if command[3].endswith(b":fence"):

@@ -16,6 +16,9 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, as_pairs
 from seatwise_server.store.redis.scripts import StorePart
 
+_LAST_EPOCH = 2**64 - 1
+"""The largest number behind an entry's in an id of a journal."""
+
 _RECORD_COMPRESSION = 3
 """The level of zlib: for a record of 25 kB it takes 0.3 ms, a third of the default's time. The result is 10 % longer."""
 
@@ -81,7 +84,7 @@ class Journal(StorePart):
         epoch. Raises FenceLost if the fence is at another epoch, and MatchRetired if the match is over.
         """
         seen = "" if confirmed is None else str(confirmed)
-        claim = ("claim", [keys.match_fence(match)], (owner, expected_epoch, seen, death))
+        claim = ("claim", _fence_and_journal(match), (owner, expected_epoch, seen, death))
         read = ("XRANGE", keys.match_journal(match), "-", "+")
         answer, found = await scripts.run_and_call(self._client, [claim], [read])
         return _parse_epoch(match, answer), _parse_entries(found)
@@ -110,7 +113,7 @@ class Journal(StorePart):
 
         Raises FenceLost if the claim exists after all or is another owner's, and MatchRetired.
         """
-        return _parse_epoch(match, await self._run("reclaim", [keys.match_fence(match)], owner, epoch))
+        return _parse_epoch(match, await self._run("reclaim", _fence_and_journal(match), owner, epoch))
 
     async def read_entries(self, match: str, after_seq: int = 0) -> list[bytes]:
         """Return the entries after number `after_seq`, in order; empty if there are none, or no journal."""
@@ -125,7 +128,9 @@ class Journal(StorePart):
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
         key = keys.match_journal(match)
-        answer = await self._client.call_blocking("XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-0")
+        answer = await self._client.call_blocking(
+            "XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-{_LAST_EPOCH}"
+        )
         if not answer:
             return []
         [(_, found)] = as_pairs(answer)
@@ -147,6 +152,10 @@ class Journal(StorePart):
         args = (epoch, owner, zlib.compress(record, _RECORD_COMPRESSION), result, state)
         retire = ("retire", [name(match) for name in named], args)
         return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), retire))[1])
+
+
+def _fence_and_journal(match: str) -> list[str]:
+    return [keys.match_fence(match), keys.match_journal(match)]
 
 
 def _parse_epoch(match: str, answer: list[Any]) -> int:

@@ -113,7 +113,7 @@ match_fence = _key("match", "fence")
 """Hash of the match's epoch, owner and the other `FENCE_FIELDS`."""
 
 match_journal = _key("match", "journal")
-"""Stream of entries with ids `<seq>-0`."""
+"""Stream of entries with ids `<seq>-<epoch of the owner - 1>`."""
 
 match_meta = _key("match", "meta")
 """Hash of what lists and lookups show of a match."""

@@ -109,6 +109,21 @@ async def test_entries_queued_together_go_together(
     await flusher.close()
 
 
+async def test_single_entries_go_without_the_script_once_a_match_was_made_sure_of(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    load = Load(flusher, await owned(store, 10), 20)
+    await redis_client.config_resetstat()
+    load.start()
+    await until(load.is_over)
+    await load.check(store)
+    calls = await redis_client.info("commandstats")
+    assert (
+        calls["cmdstat_evalsha"]["calls"] <= 20
+    )  # the first entries, twice at most: Redis may not know the script
+    assert calls["cmdstat_xadd"]["calls"] >= 190
+
+
 async def test_a_callback_that_fails_hurts_nobody_else(store: Store, flusher: Flusher) -> None:
     matches = await owned(store, 3)
     heard: list[AppendResult] = []

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from seatwise_server.store import AppendResult, Fence, Flusher, Store, keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
+from seatwise_server.store.group_commit import node_writer
 from seatwise_server.store.group_commit.writer import PACKED_FROM, JournalTail
 
 MATCH = "matches/7f3k"
@@ -66,6 +67,21 @@ async def test_appends_behind_one_another_mend_once_and_keep_their_order(
     assert answers == [AppendResult.OK] * 5
     assert await store.journal.read_entries(MATCH) == entries(1, 8)
     assert flusher.mends == 1
+
+
+async def test_after_a_pause_the_journal_is_looked_at_before_it_gets_more(
+    store: Store, flusher: Flusher, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_writer, "LONGEST_PAUSE_S", 0.05)
+    epoch, _ = await store.journal.claim_match(MATCH, "a", 0)
+    flusher.keep_tail(MATCH, epoch, "a", [])
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 1))
+    forget = await remembered(redis_client)
+    await flusher.append_and_wait(MATCH, epoch, "a", 2, entries(2, 2))
+    await forget()
+    await asyncio.sleep(0.1)
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 3, entries(3, 3)) is AppendResult.OK
+    assert await store.journal.read_entries(MATCH) == entries(1, 3)
 
 
 async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher, redis_client: Redis) -> None:
@@ -148,6 +164,7 @@ async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
     held = len(flusher.tail_entries(MATCH))
     await flusher.append_and_wait(MATCH, epoch, "b", held + 1, entries(held + 1, 5))
     await forget()
+    await redis_client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")  # type: ignore[no-untyped-call]  # as in any failover
     assert await flusher.append_and_wait(MATCH, epoch, "b", 6, entries(6, 6)) is AppendResult.LOST
     assert await store.journal.last_seq(MATCH) == held
 

@@ -80,6 +80,19 @@ async def test_a_takeover_fences_the_old_owner_out(store: Store, flusher: Flushe
     )  # not even a repeat
     assert await flusher.append_and_wait(MATCH, new, "b", 2, [b"second"]) is AppendResult.OK
     assert await store.journal.read_entries(MATCH) == [b"first", b"second"]
+    assert await store.journal.wait_for_entries(MATCH, 1, 1000) == [b"second"]
+
+
+async def test_each_of_two_takeovers_without_a_move_fences_the_owner_before_out(
+    store: Store, flusher: Flusher
+) -> None:
+    first = await owned(store, "a")
+    await flusher.append_and_wait(MATCH, first, "a", 1, [b"first"])
+    second, third = await owned(store, "b"), await owned(store, "c")
+    for epoch, owner in ((first, "a"), (second, "b")):
+        assert await flusher.append_and_wait(MATCH, epoch, owner, 2, [b"zombie"]) is AppendResult.FENCED
+    assert await flusher.append_and_wait(MATCH, third, "c", 2, [b"second"]) is AppendResult.OK
+    assert await store.journal.read_entries(MATCH) == [b"first", b"second"]
 
 
 async def test_a_claim_repeated_by_its_owner_gets_the_same_epoch(store: Store) -> None:

@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.store import keys
-from seatwise_server.store.group_commit.node_writer import ASKING, AppendTimeouts, NodeWriter, PendingAppend
+from seatwise_server.store.group_commit.node_writer import AppendTimeouts, NodeWriter, PendingAppend
 from seatwise_server.store.redis.address import SLOTS, NodeAddress, Span, Topology
 from seatwise_server.store.redis.durability import ReplicaWait
 
@@ -133,14 +133,12 @@ class AppendRouter:
         if isinstance(reply, TryAgainError) or pending.hops > MOST_HOPS:
             self._keep_unrouted([pending])
             return
-        pending.command = pending.command.removeprefix(ASKING)
-        if not isinstance(reply, MovedError):
-            pending.command = ASKING + pending.command
+        pending.is_asking = not isinstance(reply, MovedError)
         self._writer_to(NodeAddress(reply.host or writer.address.host, int(reply.port))).queue_append(pending)
 
     def _keep_unrouted(self, appends: Sequence[PendingAppend]) -> None:
         for pending in appends:
-            pending.command, pending.hops = pending.command.removeprefix(ASKING), 0
+            pending.is_asking, pending.hops = False, 0
         self._unrouted += appends
         self._is_stale.set()
 

@@ -13,11 +13,10 @@ from typing import Any, TypeAlias
 import structlog
 from redis.exceptions import ResponseError
 
-from seatwise_server.store import keys
-from seatwise_server.store.group_commit.node_writer import APPEND, TOUCH, AppendTimeouts, PendingAppend
+from seatwise_server.store.group_commit.node_writer import AppendTimeouts, PendingAppend, PendingTouch
 from seatwise_server.store.group_commit.router import AppendRouter, Listeners, call_safely, ignore_event
 from seatwise_server.store.redis.client import RedisClient
-from seatwise_server.store.redis.durability import ReplicaWait, pack_command
+from seatwise_server.store.redis.durability import ReplicaWait
 
 PACKED_FROM = 4_096
 """The number of bytes of entries that are packed together. A smaller number would compress worse; a larger one would leave more unpacked."""
@@ -159,8 +158,7 @@ class Flusher:
         `done` is called once, in the event loop, when Redis has answered. It is never called if the flusher is closed before
         that. It must be quick. Without entries this only checks that the journal reaches up to `first_seq`.
         """
-        command = _append_command(match, epoch, owner, first_seq, entries)
-        self._accept_append(PendingAppend(match, command, first_seq, entries, done))
+        self._accept_append(PendingAppend(match, epoch, owner, first_seq, entries, done))
 
     async def append_and_wait(
         self, match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes]
@@ -174,8 +172,7 @@ class Flusher:
         """Wait until enough replicas have the writes to the match that are not appends."""
         if self._wait.replicas:
             answer, settle = _future_answer()
-            command = pack_command(("EVALSHA", TOUCH.sha, 1, keys.match_fence(match)))
-            self._accept_append(PendingAppend(match, command, 0, (), settle))
+            self._accept_append(PendingTouch(match, 0, "", 0, (), settle))
             await answer
 
     def _accept_append(self, pending: PendingAppend) -> None:
@@ -253,15 +250,9 @@ class Flusher:
             _log.error("journal_lost", match=pending.match, last_seq=last_seq, held=held.count)
             return False
         _log.warning("journal_entries_written_again", match=pending.match, last_seq=last_seq, held=held.count)
-        entries = [*tail, *pending.entries]
-        pending.command = _append_command(pending.match, held.epoch, held.owner, last_seq + 1, entries)
+        pending.epoch, pending.owner, pending.missing = held.epoch, held.owner, tail
         self.mends += 1
         return True
-
-
-def _append_command(match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes]) -> bytes:
-    fence, journal = keys.append_keys(match)
-    return pack_command(("EVALSHA", APPEND.sha, 2, fence, journal, epoch, owner, first_seq, *entries))
 
 
 def _future_answer() -> tuple[asyncio.Future[AppendResult], Done]:
