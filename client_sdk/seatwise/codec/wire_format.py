@@ -48,7 +48,7 @@ def encode_field(number: int, body: bytes) -> bytes:
 
 def encode_short_field(key: bytes, body: bytes) -> bytes:
     """Return a length-delimited field with this key. The body must be shorter than 128 bytes, and its length is one byte."""
-    return key + bytes((len(body),)) + body
+    return b"%b%b%b" % (key, encode_varint(len(body)), body)
 
 
 def encode_packed(key: bytes, numbers: Iterable[int]) -> bytes:

@@ -72,17 +72,17 @@ class InboundItems:
             self._dispatch_to_seat(stream, item, action, at)
 
     def _dispatch_to_seat(self, stream: PlayStream, item: pb.PlayRequestItem, action: str, at: float) -> None:
-        table = self._tables.get(item.match)
+        table, seat = self._tables.get(item.match), item.seat
         if table is None:
             self._look_up_match(stream, item)
-        elif not table.is_seat_of(stream.bot, item.seat):
+        elif not table.is_seat_of(stream.bot, seat):
             _reject_not_yours(stream, item)
         elif action == "sit":
             self._sit_down(stream, table, item, at)
-        elif not table.sits_through(item.seat, stream.outbox):
+        elif not table.sits_through(seat, stream.outbox):
             _reject_item(stream, item, "NOT_SEATED", "sit down on this stream first")
         elif action == "resign":
-            table.resign_seat(item.seat, at)
+            table.resign_seat(seat, at)
         else:
             self._submit_move(stream, table, item, at)
 
@@ -98,8 +98,9 @@ class InboundItems:
         stream.report_allowance(table.updates, item.seat)
 
     def _submit_move(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
-        asked = item.submit_move
-        if not 1 <= len(asked.request_id) <= LONGEST_REQUEST_ID or not asked.request_id.isprintable():
+        seat, asked = item.seat, item.submit_move
+        prompt, request_id = asked.prompt, asked.request_id  # each read makes an object
+        if not 1 <= len(request_id) <= LONGEST_REQUEST_ID or not request_id.isprintable():
             wanted = f"a request_id has 1 to {LONGEST_REQUEST_ID} printable characters"
             _reject_item(stream, item, "MALFORMED", wanted)
             return
@@ -112,10 +113,10 @@ class InboundItems:
         except MalformedMove as malformed:
             _reject_item(stream, item, "MALFORMED", str(malformed))
         else:
-            answer_ms = table.ms_to_answer(item.seat, asked.prompt, at)
+            answer_ms = table.ms_to_answer(seat, prompt, at)
             if answer_ms is not None:
                 stream.meter.note_answer(answer_ms)
-            table.submit_move(item.seat, asked.prompt, asked.request_id, move, at)
+            table.submit_move(seat, prompt, request_id, move, at)
 
     def _look_up_match(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
         """Look up a match that has no table here: only the store knows whether it is over, elsewhere, or without an owner."""

@@ -9,20 +9,20 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from math import ceil, inf
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from seatwise_referee.decision import Effect
 from seatwise_referee.match import Match
 
-TIMER_MARGIN_MS = 0.1
+TIMER_MARGIN_MS: Final = 0.1
 """Timers are set this much later, in ms: floats and the loop round, and a timer that is too early would fire again at once."""
 
 LAG_BEAT_S = 0.02
-STALL_BOUND_S = 0.05
+STALL_BOUND_S: Final = 0.05
 """Shorter delays are the usual jitter of a busy loop, and are covered by the grace."""
 KEPT_STALLS = 1000
 """The number of stalls whose times are kept."""
-SECOND_S = 1.0
+SECOND_S: Final = 1.0
 LINK_BREAKING_S = 2.0
 """A stall of this length breaks links: pings were not answered in time, or bots dropped their connections."""
 LINK_LOSS_NOTICED_S = 2.0
@@ -40,8 +40,8 @@ class MatchClock:
     """The clock of one match, and the standstills that are taken off its charges. `at` is a time on the clock of the loop, in seconds."""
 
     __slots__ = (
-        "_asked", "_asked_at", "_lag", "_loop", "_on_timer", "_stalled_s", "_taken_off_ms", "_timer", "_transport",
-        "opened_s",
+        "_asked", "_asked_at", "_lag", "_loop", "_on_timer", "_read_clock", "_stalled_s", "_taken_off_ms", "_timer",
+        "_transport", "opened_s",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +49,8 @@ class MatchClock:
     ) -> None:
         """The match is `at_ms` old now; `on_timer` is called when the timer is due."""
         self._loop = asyncio.get_running_loop()
+        is_plain = type(self._loop).time is asyncio.BaseEventLoop.time
+        self._read_clock = time.monotonic if is_plain else self._loop.time  # the same, by a shorter way
         self._on_timer = on_timer
         self._timer: asyncio.TimerHandle | None = None
         self.opened_s = self._loop.time() - at_ms / 1000
@@ -63,12 +65,12 @@ class MatchClock:
     @property
     def now(self) -> float:
         """The present time on the clock of the loop."""
-        return self._loop.time()
+        return self._read_clock()
 
     @property
     def now_ms(self) -> int:
         """The present time of the match."""
-        return self.ms_at(self._loop.time())
+        return self.ms_at(self._read_clock())
 
     def ms_at(self, at: float) -> int:
         """Return the time of the match at `at`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from seatwise.codec.wire_format import (
     encode_field,
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 REJECTION_NUMBERS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
 
-_ITEM = pb.PlayResponse.ITEMS_FIELD_NUMBER
-_UPDATE = pb.PlayResponseItem.UPDATE_FIELD_NUMBER
-_ACCEPTED = pb.PlayResponseItem.MOVE_ACCEPTED_FIELD_NUMBER
-_REJECTED_FIELD = pb.PlayResponseItem.MOVE_REJECTED_FIELD_NUMBER
-_ENDED = pb.PlayResponseItem.MATCH_ENDED_FIELD_NUMBER
+_ITEM: Final = pb.PlayResponse.ITEMS_FIELD_NUMBER
+_UPDATE: Final = pb.PlayResponseItem.UPDATE_FIELD_NUMBER
+_ACCEPTED: Final = pb.PlayResponseItem.MOVE_ACCEPTED_FIELD_NUMBER
+_REJECTED_FIELD: Final = pb.PlayResponseItem.MOVE_REJECTED_FIELD_NUMBER
+_ENDED: Final = pb.PlayResponseItem.MATCH_ENDED_FIELD_NUMBER
 
-_PROMPT = encode_number_key(pb.Update.PROMPT_FIELD_NUMBER)
-_IS_TO_ACT = encode_number_key(pb.Update.TO_ACT_FIELD_NUMBER) + encode_varint(True)
-_PACE = pb.Update.PACE_FIELD_NUMBER
-_TIME = encode_length_key(pb.Update.TIME_FIELD_NUMBER)
-_RECEIPT = encode_length_key(pb.Update.RECEIPT_FIELD_NUMBER)
+_PROMPT: Final = encode_number_key(pb.Update.PROMPT_FIELD_NUMBER)
+_IS_TO_ACT: Final = encode_number_key(pb.Update.TO_ACT_FIELD_NUMBER) + encode_varint(True)
+_PACE: Final = pb.Update.PACE_FIELD_NUMBER
+_TIME: Final = encode_length_key(pb.Update.TIME_FIELD_NUMBER)
+_RECEIPT: Final = encode_length_key(pb.Update.RECEIPT_FIELD_NUMBER)
 
-_MOVE_MS = encode_number_key(pb.TimeLeft.MOVE_MS_FIELD_NUMBER)
-_BANK_MS = encode_number_key(pb.TimeLeft.BANK_MS_FIELD_NUMBER)
-_CHARGED_MS = encode_number_key(pb.TimeLeft.CHARGED_MS_FIELD_NUMBER)
-_LATENCY_MS = encode_number_key(pb.TimeLeft.LATENCY_MS_FIELD_NUMBER)
-_STRIKES = encode_number_key(pb.TimeLeft.STRIKES_FIELD_NUMBER)
+_MOVE_MS: Final = encode_number_key(pb.TimeLeft.MOVE_MS_FIELD_NUMBER)
+_BANK_MS: Final = encode_number_key(pb.TimeLeft.BANK_MS_FIELD_NUMBER)
+_CHARGED_MS: Final = encode_number_key(pb.TimeLeft.CHARGED_MS_FIELD_NUMBER)
+_LATENCY_MS: Final = encode_number_key(pb.TimeLeft.LATENCY_MS_FIELD_NUMBER)
+_STRIKES: Final = encode_number_key(pb.TimeLeft.STRIKES_FIELD_NUMBER)
 
-_ACCEPTED_ID = pb.MoveAccepted.REQUEST_ID_FIELD_NUMBER
-_ACCEPTED_CHARGED_MS = encode_number_key(pb.MoveAccepted.CHARGED_MS_FIELD_NUMBER)
-_ACCEPTED_RECEIPT = encode_length_key(pb.MoveAccepted.RECEIPT_FIELD_NUMBER)
+_ACCEPTED_ID: Final = pb.MoveAccepted.REQUEST_ID_FIELD_NUMBER
+_ACCEPTED_CHARGED_MS: Final = encode_number_key(pb.MoveAccepted.CHARGED_MS_FIELD_NUMBER)
+_ACCEPTED_RECEIPT: Final = encode_length_key(pb.MoveAccepted.RECEIPT_FIELD_NUMBER)
 
 
 def encode_head(match: str, seat: int, epoch: int) -> bytes:
@@ -71,7 +71,7 @@ def encode_update(head: bytes, game: str, told: SeatUpdate, receipt: bytes) -> b
         encode_field(_PACE, told.pace.encode()) if told.pace else b"",
     )
     return head + encode_field(
-        _UPDATE, b"%b%b%b%c%b%b" % (asked, _encode_time(told), _RECEIPT, len(receipt), receipt, view)
+        _UPDATE, b"%b%b%b%b" % (asked, _encode_time(told), encode_short_field(_RECEIPT, receipt), view)
     )
 
 
@@ -90,14 +90,10 @@ def _encode_time(told: SeatUpdate) -> bytes:
 def encode_accepted(head: bytes, request_id: str, charged_ms: int, receipt: bytes) -> bytes:
     """Return the item for a move that was accepted."""
     charged = _ACCEPTED_CHARGED_MS + encode_varint(charged_ms) if charged_ms else b""
-    body = b"%b%b%b%c%b" % (
-        encode_field(_ACCEPTED_ID, request_id.encode()),
-        charged,
-        _ACCEPTED_RECEIPT,
-        len(receipt),
-        receipt,
+    told = encode_short_field(_ACCEPTED_RECEIPT, receipt)
+    return head + encode_field(
+        _ACCEPTED, b"%b%b%b" % (encode_field(_ACCEPTED_ID, request_id.encode()), charged, told)
     )
-    return head + encode_field(_ACCEPTED, body)
 
 
 def encode_rejected(head: bytes, request_id: str, reason: str, message: str) -> bytes:

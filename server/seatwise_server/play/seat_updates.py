@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Final
 
 import structlog
 
@@ -26,8 +27,8 @@ from seatwise_server.play import play_messages
 from seatwise_server.play.match_clock import MatchClock
 from seatwise_server.play.outbox import Outbox
 
-MARK_BYTES = 8
-SEAL_BYTES = 8
+MARK_BYTES: Final = 8
+SEAL_BYTES: Final = 8
 
 _REJECTED_ENTRY = b'"kind":"rejected"'
 """Part of an entry that only one seat may know of. No text in an entry can contain it, because its quotes would be escaped."""
