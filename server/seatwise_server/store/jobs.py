@@ -172,7 +172,7 @@ class Jobs(StorePart):
                 raise
         for kind in kinds:
             with contextlib.suppress(ResponseError):  # another process created it first
-                await self._call("XGROUP CREATE", _STREAMS[kind], GROUP, "0", "MKSTREAM")
+                await self._call("XGROUP", "CREATE", _STREAMS[kind], GROUP, "0", "MKSTREAM")
         return await ask()
 
 

@@ -38,8 +38,8 @@ from redis.exceptions import (
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.address import NodeAddress
-from seatwise_server.store.redis.client import is_outage
-from seatwise_server.store.redis.durability import ReplicaWait, pack_command
+from seatwise_server.store.redis.client import is_outage, pack_command
+from seatwise_server.store.redis.durability import ReplicaWait
 
 LARGEST_BATCH = 1_000
 """More appends than this are split into several batches, so that each is answered in time."""

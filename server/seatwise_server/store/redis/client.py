@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+import hiredis
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -36,6 +37,8 @@ from seatwise_server.store.redis.address import (
 )
 
 T = TypeVar("T")
+
+pack_command: Callable[[tuple[object, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub allows one-tuples only
 
 BRIDGED_S = 10.0
 """An outage that is shorter than this is hidden from the callers."""
@@ -197,7 +200,7 @@ class SharedMessages:
         pool = self._redis.connection_pool
         connection: Any = await pool.get_connection()  # type: ignore[no-untyped-call]
         try:
-            await connection.send_packed_command(connection.pack_commands(commands))
+            await connection.send_packed_command(b"".join([pack_command(tuple(it)) for it in commands]))
             answers = [await self._read_answer(connection, command[0]) for command in commands]
         except BaseException:
             # The next message would take unread answers for its own.

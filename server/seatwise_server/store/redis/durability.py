@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import hiredis
 import structlog
 from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, ResponseError
 
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis.address import SLOTS, THE_PRIMARY, NodeAddress, RedisMode, open_for_commands
-from seatwise_server.store.redis.client import BRIDGED_S, RedisClient, as_pairs, retry_through_outage
-
-pack_command: Callable[[tuple[object, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub allows one-tuples only
+from seatwise_server.store.redis.client import (
+    BRIDGED_S,
+    RedisClient,
+    as_pairs,
+    pack_command,
+    retry_through_outage,
+)
 
 OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
