@@ -2,7 +2,7 @@
 
 This process's CPU per append was measured with 50 appends in a batch. redis-py's pipeline takes 19 to 21 us;
 its `pack_commands` with replies read one by one takes 8 to 14 us; commands packed by hiredis take 3.5 us. So a
-writer has a connection of its own, writes each batch as one string and reads the replies from it.
+writer has a connection of its own, which redis-py makes, writes each batch as one string and reads the replies itself.
 
 The script `append` makes sure that a match is its owner's and that its journal has all entries before. From then on a single entry
 goes without it, by XADD, which costs Redis half as much. Redis accepts that only if no claim came in between, and only into a
@@ -31,11 +31,11 @@ from redis.exceptions import (
     NoPermissionError,
     NoScriptError,
     RedisError,
-    ResponseError,
     TryAgainError,
 )
 
 from seatwise_server.store import keys
+from seatwise_server.store.group_commit.exchanges import Exchanges
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.client import is_outage, pack_command
@@ -166,6 +166,9 @@ class NodeWriter:
         """For each match that this connection has made sure of: the epoch of its owner, and the number of the next entry."""
         self._written_s = 0.0
         """The time of the last successful write, on the clock of the loop."""
+        self._exchanges: Exchanges | None = None
+        self._was_alone = False
+        """Whether the last batch had only one append."""
         self._pause_s = patience.first_retry_s
         self._is_dismissed = False
         self._task: asyncio.Task[None] | None = None
@@ -199,12 +202,18 @@ class NodeWriter:
                 await self._gather_batch()
                 self._wake.clear()
                 self._batch, self._queue = self._queue[:LARGEST_BATCH], self._queue[LARGEST_BATCH:]
+                self._was_alone = len(self._batch) < 2
                 await self._write_batch(self._batch)
         finally:
             await self._disconnect()
 
     async def _gather_batch(self) -> None:
-        """Wait while turns of the loop bring more appends: a batch costs little more than one append, here and at the bots."""
+        """Wait while turns of the loop bring more appends: a batch costs little more than one append, here and at the bots.
+
+        Where few moves come nothing is gained, and each turn costs more than it does at full load.
+        """
+        if self._was_alone and len(self._queue) < 2:
+            return
         for _ in range(MOST_GATHERED):
             before = len(self._queue)
             for _ in range(TURNS_OF_A_MESSAGE):
@@ -299,17 +308,12 @@ class NodeWriter:
 
     async def _exchange(self, commands: list[bytes]) -> list[Any]:
         """Return one reply or ResponseError for each command; raises if the connection fails or is silent."""
-        replies: list[Any] = []
-        async with asyncio.timeout(self._patience.reply_s):
-            connection = self._connection or await self._connect()
-            await connection.send_packed_command(b"".join(commands), check_health=False)
-            for command in commands:
-                if command.startswith(ASKING):  # it belongs to the command after it, and is answered with OK
-                    await connection.read_response()
-                try:
-                    replies.append(await connection.read_response())
-                except ResponseError as error:
-                    replies.append(error)
+        exchanges = self._exchanges or await self._connect()
+        asks = [number for number, command in enumerate(commands) if command.startswith(ASKING)]
+        wanted = len(commands) + len(asks)
+        replies = await exchanges.exchange(b"".join(commands), wanted, self._patience.reply_s)
+        for number in asks:  # ASKING belongs to the command after it, and is answered with OK
+            del replies[number]
         return replies
 
     def _check_replicas(self, replies: list[Any]) -> None:
@@ -320,15 +324,16 @@ class NodeWriter:
             if count < self._wait.replicas:
                 raise TooFewReplicas(f"{count} of {self._wait.replicas} replicas have it")
 
-    async def _connect(self) -> AbstractConnection:
-        connection = self._new_connection()
-        connection.socket_timeout = None  # one timeout for the batch, not one for each reply
+    async def _connect(self) -> Exchanges:
+        connection: Any = self._new_connection()
         self._connection = connection
-        await connection.connect()  # type: ignore[no-untyped-call]
-        return connection
+        async with asyncio.timeout(self._patience.reply_s):
+            await connection.connect()
+        self._exchanges = Exchanges(connection._writer.transport)  # redis-py gives it no name
+        return self._exchanges
 
     async def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._exchanges = self._connection, None, None
         self._sure.clear()
         if connection is not None:
             with contextlib.suppress(RedisError, OSError):
