@@ -308,11 +308,13 @@ class Lobby:
                 log.debug("lobby_paused")
 
     async def _beat_once(self) -> None:
-        for attendance in self._written_attendances():
-            if await self._renew_attendance(attendance):
-                await self._tell_open_seats(attendance)
-                await self._wait_in_queues(attendance)
-                await self._tell_places(attendance)
+        """Renew the attendances, many at a time, so that they share their messages to the store."""
+        await gather_limited(self._beat_for(attendance) for attendance in self._written_attendances())
+
+    async def _beat_for(self, attendance: AttendanceStream) -> None:
+        await self._update_bot(attendance, None, is_doubtful=True)
+        if not attendance.is_ending:
+            await self._tell_places(attendance)
 
     def _written_attendances(self) -> list[AttendanceStream]:
         """Until an attendance is written, an older one may hold the bot's lease, and the store would call the newer one replaced."""
@@ -337,7 +339,7 @@ class Lobby:
             self._news.set()
 
     async def _update_bot(
-        self, attendance: AttendanceStream, seats: Collection[SeatOf], is_doubtful: bool
+        self, attendance: AttendanceStream, seats: Collection[SeatOf] | None, is_doubtful: bool
     ) -> None:
         if not is_doubtful or await self._renew_attendance(attendance):
             await asyncio.gather(self._tell_open_seats(attendance, seats), self._wait_in_queues(attendance))

@@ -140,10 +140,10 @@ async def test_a_message_that_is_cancelled_while_it_hangs_up_gives_its_connectio
         await hang_up()
         raise asyncio.CancelledError
 
-    async def cut_off(_: bytes) -> None:
+    async def cut_off(**_: object) -> None:
         raise ConnectionResetError
 
-    monkeypatch.setattr(connection, "send_packed_command", cut_off)
+    monkeypatch.setattr(connection, "read_response", cut_off)
     monkeypatch.setattr(connection, "disconnect", cancelled)
     with pytest.raises(asyncio.CancelledError):
         await messages._ask_redis([("PING",)])

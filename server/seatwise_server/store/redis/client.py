@@ -200,7 +200,8 @@ class SharedMessages:
         pool = self._redis.connection_pool
         connection: Any = await pool.get_connection()  # type: ignore[no-untyped-call]
         try:
-            await connection.send_packed_command(b"".join([pack_command(tuple(it)) for it in commands]))
+            # Its `send_packed_command` would make a task, for a timeout that the reading has anyway.
+            connection._writer.write(b"".join([pack_command(tuple(it)) for it in commands]))
             answers = [await self._read_answer(connection, command[0]) for command in commands]
         except BaseException:
             # The next message would take unread answers for its own.
