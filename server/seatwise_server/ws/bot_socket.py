@@ -37,6 +37,10 @@ MOST_QUEUED = 16
 """Messages that wait for their reader. With more than these the socket is not read."""
 
 
+_TEXT, _BINARY, _CONTINUATION = WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION
+_DATA = (_BINARY, _TEXT, _CONTINUATION)
+
+
 class SocketMessage(NamedTuple):
     """A whole message of a bot."""
 
@@ -108,7 +112,7 @@ class BotSocket(WSListener):
     def send(self, payload: bytes) -> None:
         """Send a message of the socket's format. On a closed socket this does nothing."""
         if self._transport is not None and not self._transport.underlying_transport.is_closing():
-            self._transport.send(WSMsgType.TEXT if self.format.is_text else WSMsgType.BINARY, payload)
+            self._transport.send(_TEXT if self.format.is_text else _BINARY, payload)
 
     def round_trip_ms(self) -> float | None:
         """Return the least round trip of the connection in ms, as the kernel knows it; None if it does not."""
@@ -177,15 +181,16 @@ class BotSocket(WSListener):
 
     def _take_frame(self, frame: WSFrame) -> None:
         self.heard_at = self._loop.time()
+        kind = frame.msg_type
         if frame.rsv1 or frame.rsv2 or frame.rsv3:
             self.close(PROTOCOL_ERROR, "no extension was agreed upon")
-        elif frame.msg_type == WSMsgType.PING:
+        elif kind in _DATA:
+            self._take_data(frame, kind)
+        elif kind == WSMsgType.PING:
             self._answer_ping(frame)
-        elif frame.msg_type == WSMsgType.CLOSE:
+        elif kind == WSMsgType.CLOSE:
             self.was_closed_by_peer = True
             self._note_closed()
-        elif frame.msg_type != WSMsgType.PONG:
-            self._take_data(frame)
         if frame.last_in_buffer and self._reader is not None:
             self._reader.on_turn_end()
 
@@ -211,13 +216,13 @@ class BotSocket(WSListener):
         if self._transport is not None and not self.is_blocked:
             self._transport.send_pong(frame.get_payload_as_bytes())
 
-    def _take_data(self, frame: WSFrame) -> None:
-        is_first = frame.msg_type != WSMsgType.CONTINUATION
+    def _take_data(self, frame: WSFrame, kind: WSMsgType) -> None:
+        is_first = kind is not _CONTINUATION
         if is_first == (self._parts is not None):
             self.close(PROTOCOL_ERROR, "a fragment is missing")
             return
         if is_first:
-            self._is_text = frame.msg_type == WSMsgType.TEXT
+            self._is_text = kind is _TEXT
         if is_first and frame.fin:
             self._take_message(frame.get_payload_as_bytes())
             return
