@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import table
 from table import Row, at_least
 
-MATCHES = 400
-QUICK_MATCHES = 100
+MATCHES = 2_000
+QUICK_MATCHES = 400
 
 
 def rows(*, quick: bool = False) -> list[Row]:
