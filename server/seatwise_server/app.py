@@ -551,13 +551,18 @@ def _load_certificate(config: Config) -> CertificateReloader | None:
 
 
 def _new_echo(referee_role: RefereeRole | None, lobby_role: LobbyRole | None) -> GrpcEcho | None:
-    """Return the echo of a process that bots stream to. It is needed while a match is played here, or a bot attends."""
+    """Return the echo of a process that bots stream to. It is needed while bots play here through gRPC, and is rare while any may."""
     measured = referee_role.referee if referee_role else lobby_role
     if measured is None:
         return None
-    tables = referee_role.referee.tables if referee_role else ()
+    referee = referee_role.referee if referee_role else None
     attending = lobby_role.lobby if lobby_role else ()
-    return GrpcEcho(measured.transport_lag, lambda: len(tables) > 0, lambda: len(attending) > 0)
+    tables = referee.tables if referee else ()
+    return GrpcEcho(
+        measured.transport_lag,
+        lambda: len(tables) > 0 and referee is not None and referee.streams.has_writers,
+        lambda: len(attending) > 0 or len(tables) > 0,
+    )
 
 
 def _id_tokens_of(config: Config, store: Store) -> IdTokens | None:

@@ -268,8 +268,8 @@ class TransportLag:
     """Measures how far the threads of gRPC are behind: bots are not charged for that time. Remembers only the echoes that were late.
 
     A loaded machine, or a flood of connections, keeps gRPC's threads from messages that have come. The event loop is in time all
-    the same, so its lag says nothing of it. So a message goes round through gRPC again and again (`rpc/grpc_echo.py`). Its round
-    trip is at least as long as the delay of a bot's message that was under way at the same time.
+    the same, so its lag says nothing of it. So a message goes through gRPC again and again (`rpc/grpc_echo.py`), out and in. That
+    takes at least as long as the delay of a bot's message that was under way at the same time.
     """
 
     def __init__(self, loop_lag: EventLoopLag, cpu_time: Callable[[], float] = time.thread_time) -> None:

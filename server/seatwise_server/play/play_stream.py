@@ -227,6 +227,12 @@ class PlayStreams:
 
     def __init__(self) -> None:
         self._streams: dict[str, PlayStream] = {}
+        self._written = 0
+
+    @property
+    def has_writers(self) -> bool:
+        """Whether any stream has a writer task, as those through gRPC have."""
+        return self._written > 0
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -255,9 +261,12 @@ class PlayStreams:
         if other:
             other.end(replaced)
         self._streams[stream.bot] = stream
+        is_written = not isinstance(stream, PushedPlayStream)
+        self._written += is_written
         try:
             yield
         finally:
+            self._written -= is_written
             if self._streams.get(stream.bot) is stream:
                 del self._streams[stream.bot]
             for table, seat in list(stream.outbox.seats):

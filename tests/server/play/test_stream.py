@@ -427,6 +427,8 @@ async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
         assert older.refusal.reason == "REPLACED"
         assert not newer.is_ending
         assert not other.is_ending
+        assert house.has_writers
+    assert not house.has_writers
 
 
 @in_virtual_time
@@ -476,6 +478,7 @@ async def test_the_end_of_an_older_stream_leaves_the_newer_its_seats() -> None:
         newer.sit(0)
         older.__exit__(None, None, None)
         assert room.table.sits_through(0, newer.stream.outbox)
+        assert house.has_writers != isinstance(newer.stream, PushedPlayStream)
     assert not room.table.sits_through(0, newer.stream.outbox)
     assert room.table.sits_through(1, links[1].stream.outbox)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -249,16 +249,19 @@ async def test_where_nothing_is_late_nothing_is_taken_off() -> None:
 # Through gRPC
 
 
-def late_by(late_s: float) -> Callable[..., AsyncIterator[bytes]]:
+def late_by(late_s: float) -> Callable[[GrpcEcho, AsyncIterator[bytes], object], Awaitable[None]]:
     """The server's end of the echo, which holds each message back so long."""
-    plain = grpc_echo._echo
+    plain = GrpcEcho._take
 
-    async def late_echo(messages: AsyncIterator[bytes], context: object) -> AsyncIterator[bytes]:
-        async for message in plain(messages, context):
-            await asyncio.sleep(late_s)
-            yield message
+    async def take_late(echo: GrpcEcho, messages: AsyncIterator[bytes], context: object) -> None:
+        async def late() -> AsyncIterator[bytes]:
+            async for message in messages:
+                await asyncio.sleep(late_s)
+                yield message
 
-    return late_echo
+        await plain(echo, late(), context)
+
+    return take_late
 
 
 async def measured(
@@ -281,7 +284,7 @@ async def measured(
         if len(took) == 3:
             loop.call_soon(done.set)
 
-    monkeypatch.setattr(grpc_echo, "_echo", late_by(late_s))
+    monkeypatch.setattr(GrpcEcho, "_take", late_by(late_s))
     monkeypatch.setattr(grpc_echo, "ECHO_RETRY_S", 60)
     lag.note_returned = note_returned  # type: ignore[method-assign]
     running_echo = asyncio.create_task(GrpcEcho(lag, is_playing, lambda: is_attended).run_echo())
@@ -325,7 +328,7 @@ async def test_a_lobby_knows_that_a_bot_was_lost_while_grpc_was_far_behind(
     monkeypatch: pytest.MonkeyPatch, redis_server: EmbeddedRedis, tmp_path: Path, roles: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(match_clock, "LINK_BREAKING_S", 0.2)
-    monkeypatch.setattr(grpc_echo, "_echo", late_by(0.4))
+    monkeypatch.setattr(GrpcEcho, "_take", late_by(0.4))
     async with house_in(tmp_path, redis_url=redis_server.url, roles=frozenset(roles)) as house:
         assert house.server
         assert house.server.lobby is not None
