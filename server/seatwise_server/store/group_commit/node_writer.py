@@ -259,7 +259,7 @@ class NodeWriter:
                 _log.exception("flush_failed")
             return [], error
         for number, reply in enumerate(replies):
-            if type(reply) is not int and _is_trouble(reply):
+            if isinstance(reply, Exception) and _is_trouble(reply):
                 return replies[:number], reply
         return replies[: len(batch)], None
 
