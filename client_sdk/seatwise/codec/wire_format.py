@@ -47,7 +47,7 @@ def encode_field(number: int, body: bytes) -> bytes:
 
 
 def encode_short_field(key: bytes, body: bytes) -> bytes:
-    """Return a length-delimited field with this key. The body must be shorter than 128 bytes, and its length is one byte."""
+    """Return a length-delimited field with this key."""
     return b"%b%b%b" % (key, encode_varint(len(body)), body)
 
 
@@ -55,14 +55,6 @@ def encode_packed(key: bytes, numbers: Iterable[int]) -> bytes:
     """Return a packed list of numbers from 0 to 127, at most 127 of them; nothing for an empty list."""
     body = bytes(numbers)
     return encode_short_field(key, body) if body else b""
-
-
-def small_numbers(*numbers: int) -> bytes:
-    """Return a format that writes these fields, each with a number from 0 to 127: `small_numbers(2, 3) % (round, rounds)`.
-
-    Zeros are written too. A reader does not distinguish them from fields that are not set, unless the field is optional.
-    """
-    return b"".join(encode_number_key(number).replace(b"%", b"%%") + b"%c" for number in numbers)
 
 
 T = TypeVar("T")

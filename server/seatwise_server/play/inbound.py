@@ -202,12 +202,12 @@ def _reject_item(stream: PlayStream, item: pb.PlayRequestItem, reason: str, mess
     stream.outbox.add_answer(play_messages.encode_rejected(head, request_id, reason, message), at_once=True)
 
 
-def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
-    """Yield the items of a message in their order, and `None` for each that cannot be read: it does not affect the others."""
+def read_items(raw: bytes) -> Iterable[pb.PlayRequestItem | None]:
+    """Return the items of a message in their order, and `None` for each that cannot be read: it does not affect the others."""
     try:
-        yield from pb.PlayRequest.FromString(raw).items
+        return pb.PlayRequest.FromString(raw).items
     except DecodeError:
-        yield from _read_one_by_one(raw)
+        return _read_one_by_one(raw)
 
 
 def _read_one_by_one(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:

@@ -81,7 +81,7 @@ class MatchClock:
         if at_ms is None:
             return
         when = self.opened_s + (at_ms + TIMER_MARGIN_MS) / 1000
-        if self._timer is None or self._timer.cancelled() or self._timer.when() > when:
+        if self._timer is None or self._timer.when() > when:
             self.stop_timer()
             self._timer = self._loop.call_at(when, self.let_time_pass)
 
@@ -89,6 +89,7 @@ class MatchClock:
         """Stop the timer, if it is set."""
         if self._timer:
             self._timer.cancel()
+            self._timer = None
 
     def let_time_pass(self) -> None:
         """Reports that time has passed, as the timer does."""

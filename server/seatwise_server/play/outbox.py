@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 SWEEP_S = 0.1
 MOST_ANSWERS = 256
@@ -41,12 +40,11 @@ class UpdateSource(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(NamedTuple):
     """One message to write, and the prompts that count as delivered once it is written."""
 
-    items: list[bytes] = field(default_factory=list)
-    prompts: list[tuple[UpdateSource, int, int]] = field(default_factory=list)
+    items: list[bytes]
+    prompts: list[tuple[UpdateSource, int, int]]
 
 
 class Outbox:
@@ -126,18 +124,18 @@ class Outbox:
     def take_draft(self) -> Draft:
         """Take everything that is unwritten; views are encoded now, from the journal's present state."""
         self._due.clear()
-        draft = Draft(items=self._answers)
-        self._answers = []
+        items, self._answers = self._answers, []
+        prompts: list[tuple[UpdateSource, int, int]] = []
         self._room.set()
         views, self._views = self._views, {}
         for table, seat in views:
             item, prompt = table.encode_update(seat)
-            draft.items.append(item)
+            items.append(item)
             if prompt:
-                draft.prompts.append((table, seat, prompt))
-        draft.items += self._ends.values()
+                prompts.append((table, seat, prompt))
+        items += self._ends.values()
         self._ends = {}
-        return draft
+        return Draft(items, prompts)
 
     def _schedule_write(self, at_once: bool) -> None:
         if at_once:

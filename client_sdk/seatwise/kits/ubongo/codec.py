@@ -20,9 +20,10 @@ from seatwise.codec.game_codec import (
 from seatwise.codec.wire_format import (
     EncodedBytes,
     encode_length_key,
+    encode_number_key,
     encode_packed,
     encode_short_field,
-    small_numbers,
+    encode_varint,
 )
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.v1.play_service_pb2 import Update
@@ -59,8 +60,9 @@ _ZIGZAG: Final = {
 # The view, field by field as in ubongo.proto
 
 _View = ubongo_pb2.View
-_SEAT: Final = small_numbers(_View.SEAT_FIELD_NUMBER)
-_ROUND_NUMBERS: Final = small_numbers(_View.ROUND_FIELD_NUMBER, _View.ROUNDS_FIELD_NUMBER)
+_SEAT: Final = encode_number_key(_View.SEAT_FIELD_NUMBER)
+_ROUND: Final = encode_number_key(_View.ROUND_FIELD_NUMBER)
+_ROUNDS: Final = encode_number_key(_View.ROUNDS_FIELD_NUMBER)
 _HAND: Final = encode_length_key(_View.HAND_FIELD_NUMBER)
 _VIEW_SYMBOLS: Final = encode_length_key(_View.SYMBOLS_FIELD_NUMBER)
 _LAYOUT: Final = encode_length_key(_View.LAYOUT_FIELD_NUMBER)
@@ -73,7 +75,7 @@ _LAST_ROUND: Final = encode_length_key(_View.LAST_ROUND_FIELD_NUMBER)
 _ROUND_POINTS: Final = encode_length_key(ubongo_pb2.RoundPoints.POINTS_FIELD_NUMBER)
 _BUILT_LAYOUT: Final = encode_length_key(ubongo_pb2.Built.LAYOUT_FIELD_NUMBER)
 _BUILT_SYMBOLS: Final = encode_length_key(ubongo_pb2.Built.SYMBOLS_FIELD_NUMBER)
-_BUILT_HAS_CALLED: Final = small_numbers(ubongo_pb2.Built.HAS_CALLED_FIELD_NUMBER) % True
+_BUILT_HAS_CALLED: Final = encode_number_key(ubongo_pb2.Built.HAS_CALLED_FIELD_NUMBER) + encode_varint(True)
 _LAYOUT_CARDS: Final = encode_length_key(ubongo_pb2.Layout.CARDS_FIELD_NUMBER)
 _XS: Final = encode_length_key(ubongo_pb2.Layout.XS_FIELD_NUMBER)
 _YS: Final = encode_length_key(ubongo_pb2.Layout.YS_FIELD_NUMBER)
@@ -122,8 +124,8 @@ def encode_view(view: UbongoView) -> bytes:
     """Return the serialised `seatwise.games.ubongo.v1.View`."""
     return b"".join(
         (
-            b"" if view.seat is None else _SEAT % view.seat,
-            _ROUND_NUMBERS % (view.round, view.rounds),
+            b"" if view.seat is None else _SEAT + encode_varint(view.seat),
+            _ROUND + encode_varint(view.round) + _ROUNDS + encode_varint(view.rounds),
             _encode_hand.of(view.hand),
             _encode_layout(_LAYOUT, view.layout),
             encode_packed(_LAID, view.laid),

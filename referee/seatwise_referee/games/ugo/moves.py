@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from seatwise_referee.games.ugo.cards import BY_TEXT, CARDS, TEXTS, UgoCard, subset_reader
+from seatwise_referee.games.ugo.cards import BY_TEXT, CARDS, UgoCard, subset_reader
 
 if TYPE_CHECKING:
     from seatwise_referee.game import Json
@@ -32,13 +32,6 @@ PLAYS: Final = tuple(map(Play, CARDS))
 
 plays_of: Final = subset_reader(PLAYS)
 """The plays of a set of cards, in the order of their numbers."""
-
-
-def move_to_json(move: UgoMove) -> Json:
-    """Return `{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
-    if isinstance(move, Play):
-        return {"play": TEXTS[move.card]}
-    return {"arrange": [TEXTS[card] for card in move.cards]}
 
 
 def move_from_json(json: Json) -> UgoMove:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from seatwise_referee.game import BadOptions, Json, Options, Outcome, Prompt, Seat, ranks_of
 from seatwise_referee.games.ugo import moves
-from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR, cards_of
+from seatwise_referee.games.ugo.cards import TEXTS, VALUES_PER_COLOUR, cards_of
 from seatwise_referee.games.ugo.kingdoms import default_order
-from seatwise_referee.games.ugo.moves import PLAYS, Arrange, UgoMove, plays_of
+from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Play, UgoMove, plays_of
 from seatwise_referee.games.ugo.round_flow import (
     after_card,
     after_laying,
@@ -123,7 +123,9 @@ class Ugo:
 
     def move_to_json(self, move: UgoMove) -> Json:
         """Return `{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
-        return moves.move_to_json(move)
+        if isinstance(move, Play):
+            return {"play": TEXTS[move.card]}
+        return {"arrange": [TEXTS[card] for card in move.cards]}
 
     def move_from_json(self, json: Json) -> UgoMove:
         return moves.move_from_json(json)

@@ -89,17 +89,17 @@ def view_of(state: UgoState, seat: Seat | None) -> UgoView:
     table, round_ = state.table, state.round
     hand = 0 if seat is None else state.hands[seat]
     is_asked_for_card = seat is not None and seat == state.asked and not table.won
-    held, legal = cards_of(hand), legal_mask(hand, state.trick) if is_asked_for_card else 0
+    cards, legal = cards_of(hand), legal_mask(hand, state.trick) if is_asked_for_card else 0
     return UgoView(  # in the order of the fields
         seat,
         round_.number,
         round_.rounds,
         starter_of(round_.number, len(state.hands)),
-        held,
-        tuple(map(int.bit_count, state.hands)),
+        cards,
+        tuple([held.bit_count() for held in state.hands]),
         table.leader,
         state.trick,
-        held if legal == hand else tuple([card for card in held if legal >> card & 1]),
+        cards if legal == hand else tuple([card for card in cards if legal >> card & 1]),
         table.won,
         table.leader if table.won else None,
         table.kingdoms,
