@@ -142,10 +142,9 @@ class RedisHost:
         client = Client(self, far)
         client.link, client.host = self.net.link(near, far), loop.name
         far.on_message, far.on_lost = client.take, lambda: self._forget(client)
-        near.on_message = protocol.data_received
-        near.on_lost = lambda: protocol.connection_lost(ConnectionResetError("the link is cut"))
         self.clients[client] = None
-        transport = Transport(client.link, near, protocol)
+        transport = Transport(client.link, near)
+        transport.set_protocol(protocol)
         if self.site_of_sender:
             transport.on_write = lambda data: self._note_sites(client, data)
         return transport
@@ -236,13 +235,19 @@ class RedisHost:
 class Transport(asyncio.Transport):
     """The client's end, as asyncio wants it."""
 
-    def __init__(self, link: Link, end: End, protocol: asyncio.BaseProtocol) -> None:
+    def __init__(self, link: Link, end: End) -> None:
         super().__init__()
         self._link = link
         self._end = end
-        self._protocol: Any = protocol
+        self._protocol: Any = None
         self._is_closing = False
         self.on_write: Callable[[bytes], None] = lambda _: None
+
+    def set_protocol(self, protocol: Any) -> None:
+        """As asyncio's."""
+        self._protocol = protocol
+        self._end.on_message = protocol.data_received
+        self._end.on_lost = lambda: protocol.connection_lost(ConnectionResetError("the link is cut"))
 
     def write(self, data: Any) -> None:
         """As asyncio's."""
