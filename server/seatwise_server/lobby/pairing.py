@@ -119,12 +119,14 @@ class Pairing:
     async def take_up_unfinished(self) -> None:
         """Adopt and seat the proposals of lobbies that died. Of several lobbies that find one, only one adopts it."""
         self._unfinished_at = loop_time() + UNFINISHED_S
-        for queue in QUEUES.values():
-            for left in await self._store.queues.unfinished_proposals(queue.name):
+        names = [*QUEUES, CREATED]
+        *in_queues, created = await gather_limited(map(self._store.queues.unfinished_proposals, names))
+        for queue, unfinished in zip(QUEUES.values(), in_queues, strict=True):
+            for left in unfinished:
                 if proposal := await self._proposals.adopt_proposal(queue.name, left.match):
                     await self._seat_proposal(queue, proposal)
         await self._ladders.take_up_unfinished()
-        for left in await self._store.queues.unfinished_proposals(CREATED):
+        for left in created:
             if proposal := await self._proposals.adopt_proposal(CREATED, left.match):
                 await self._proposals.seat_created(proposal, await self._read_created(left.match))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
+from seatwise_server.background_tasks import gather_limited
 from seatwise_server.game_choice import ALL_KINDS, GameKind
 from seatwise_server.store import keys
 from seatwise_server.store.errors import NoFreeTable, ProposalExpired
@@ -104,8 +105,8 @@ class Jobs(StorePart):
     async def count_by_owner(self, kinds: Sequence[GameKind] = ALL_KINDS) -> dict[str, int]:
         """Return the number of unfinished jobs of each consumer that has taken some."""
         counts: Counter[str] = Counter()
-        for kind in kinds:
-            summary = await self._in_group(partial(self._call, "XPENDING", _STREAMS[kind], GROUP), [kind])
+        asked = [partial(self._call, "XPENDING", _STREAMS[kind], GROUP) for kind in kinds]
+        for summary in await gather_limited(map(self._in_group, asked, [[kind] for kind in kinds])):
             counts.update({row["name"].decode(): int(row["pending"]) for row in summary["consumers"]})
         return dict(counts)
 
