@@ -433,8 +433,8 @@ def encode_entry(entry: Entry) -> bytes:
     """
     if type(entry) is Moved:
         body: Any = entry.move
-        pair = next(iter(body.items())) if type(body) is dict and len(body) == 1 else ("", None)
-        move = _encode_pair(*pair) if type(pair[1]) is str else _encode_json(body)
+        (key,) = body if type(body) is dict and len(body) == 1 else ("",)
+        move = _encode_pair(key, body[key]) if key and type(body[key]) is str else _encode_json(body)
         return encode_moved(
             entry.allowance_ms, entry.asked_ms, entry.at_ms, entry.charged_ms,
             move, entry.prompt, entry.seat, entry.seq, encode_basestring_ascii(entry.request_id),

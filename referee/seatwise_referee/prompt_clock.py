@@ -12,9 +12,7 @@ from seatwise_referee.time_control import TimeControl
 class _SeatClock:
     """The clock of one seat."""
 
-    __slots__ = (
-        "allowance_ms", "delivered_ms", "is_answered", "is_awaited", "latest_start_ms", "opened_ms",
-    )  # fmt: skip
+    __slots__ = ("allowance_ms", "delivered_ms", "is_answered", "is_awaited", "latest_start_ms", "opened_ms")
 
     def __init__(self, opened_ms: int, latest_start_ms: int, is_awaited: bool) -> None:
         self.opened_ms = opened_ms

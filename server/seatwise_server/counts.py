@@ -8,7 +8,7 @@ from typing import Final
 
 from seatwise_referee.journal import Agreed, Called, Defaulted, Entry, Moved
 
-LATENCY_BOUNDS_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+LATENCY_BOUNDS_S: Final = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0]
 
 
 class Latencies:

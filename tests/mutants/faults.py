@@ -622,7 +622,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "bots are charged for what gRPC held back",
         STANDSTILLS,
-        "        effects += self._transport_effects(match, now)\n",
+        " + self._transport_effects(match, now)",
         "",
         (TRANSPORT,),
     ),

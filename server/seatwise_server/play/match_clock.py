@@ -115,9 +115,7 @@ class MatchClock:
 
     def find_standstills(self, match: Match, now: float) -> list[Effect]:
         """Return the entries of all that is not journaled yet. They come before the next command."""
-        effects = self._stall_effects(match, now)
-        effects += self._transport_effects(match, now)
-        return effects
+        return self._stall_effects(match, now) + self._transport_effects(match, now)
 
     def outage_ms(self, gap_s: float) -> int:
         """Return how much of an outage of the store that ends now, of `gap_s`, is to be taken off, in ms."""

@@ -281,22 +281,18 @@ class Table:
         for entry, written in self._entries:
             COUNTS.count_entry(entry)
             self.updates.receipts.add_entry(written, is_public=type(entry) is not Rejected)
-        self._show_effects(effects, self._clock.ms_at(now))
-        if TRACING.is_on:
-            kinds = " ".join(type(entry).__name__ for entry, _ in self._entries)
-            TRACING.record_span("move", self._clock.now - self._came_s, match=self.name, entries=kinds)
-        self._run_commands()
-
-    def _show_effects(self, effects: list[Effect], now_ms: int) -> None:
-        """Perform the effects of entries that the journal has, and show what they have changed."""
         before = self.match.position
-        effects += self.match.confirm_entries(now_ms)
+        effects += self.match.confirm_entries(self._clock.ms_at(now))
         self.updates.perform_effects(effects)
         if before.state is None:
             self._report_set_up(before)
         self.updates.show_news(before)
         if self._is_stopping and not self.match.is_over:
             self.close_table()
+        if TRACING.is_on:
+            kinds = " ".join(type(entry).__name__ for entry, _ in self._entries)
+            TRACING.record_span("move", self._clock.now - self._came_s, match=self.name, entries=kinds)
+        self._run_commands()
 
     def _report_set_up(self, before: Position) -> None:
         position = self.match.position

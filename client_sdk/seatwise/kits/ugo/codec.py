@@ -8,7 +8,7 @@ seats, so their bytes are kept. Field by field through protobuf a view takes abo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from seatwise.codec.game_codec import (
@@ -93,10 +93,6 @@ def _encode_tricks(tricks: tuple[Trick, ...], key: bytes = _TRICKS) -> bytes:
     return key + key.join([_TRICK_BYTES.of(trick) for trick in tricks]) if tricks else b""
 
 
-def _encode_last_round(tricks: tuple[Trick, ...]) -> bytes:
-    return _encode_tricks(tricks, _LAST_ROUND)
-
-
 def _encode_sections(sections: tuple[tuple[UgoCard, ...], ...]) -> bytes:
     """Encode the stacks alone: most tricks bring a kingdom farmers, and few bring it cards."""
     return b"".join(
@@ -123,7 +119,7 @@ def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
 
 _TRICK_BYTES: Final = EncodedBytes(_encode_trick)
 _TRICKS_BYTES: Final = EncodedBytes(_encode_tricks)
-_LAST_ROUND_BYTES: Final = EncodedBytes(_encode_last_round)
+_LAST_ROUND_BYTES: Final = EncodedBytes(partial(_encode_tricks, key=_LAST_ROUND))
 _SECTIONS_BYTES: Final = EncodedBytes(_encode_sections)
 _KINGDOMS_BYTES: Final = EncodedBytes(_encode_kingdoms)
 _POINTS_BYTES: Final = EncodedBytes(_encode_points)

@@ -145,7 +145,7 @@ def _with_farmers(table: UgoTable, winner: Seat, gains: Sequence[int]) -> tuple[
         if gain:
             farmers = kingdoms[seat].farmers
             taken = min(gain, MOST_FARMERS - farmers, supply)
-            after[seat] = Kingdom(kingdoms[seat].sections, farmers + taken)
+            after[seat] = _new_tuple(Kingdom, (kingdoms[seat].sections, farmers + taken))
             supply -= taken
     return tuple(after), supply
 

@@ -78,10 +78,9 @@ class AppendResult(IntEnum):
     Only for a match whose tail is kept; for others the answer is FENCED.
     """
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether the entries are written."""
-        return self in (AppendResult.OK, AppendResult.ALREADY)
+    def __init__(self, _: int) -> None:
+        self.is_kept = self.name in ("OK", "ALREADY")
+        """Whether the entries are written. Each move asks, and a property is slow."""
 
 
 Done: TypeAlias = Callable[[AppendResult], None]
