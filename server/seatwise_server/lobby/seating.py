@@ -182,7 +182,7 @@ class OwnerQuotas:
         return next((bot for bot in bots if owners[bot] in at_limit), None)
 
     async def uncount_match(self, match: str, bots: Sequence[str], until_ms: int) -> None:
-        """Take `count_match` back for a match that nobody will play."""
+        """Take `count_match` back for a match that nobody will play. Raises ProposalExpired, so that the proposal is left to others."""
         owners = {owner for owner in (await self._owners_of(bots)).values() if owner}
         await self._store.owner_matches.close_match(match, owners, is_void=True, until_ms=until_ms)
 

@@ -224,12 +224,13 @@ class OwnerMatches(StorePart):
     ) -> None:
         """Count the match no more among those that are played; repeatable. A void one does not count in 24 hours either.
 
-        Does nothing if it is `until_ms`, in milliseconds of Redis's clock, or later.
+        Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
         if owners:
             args = (match, "1" if is_void else "", *(() if until_ms is None else (until_ms,)))
             calls = [(_match_keys(owner)[1:], args) for owner in sorted(owners)]
-            await self._run_many("owner_match_close", calls)
+            if min(await self._run_many("owner_match_close", calls)) < 0:
+                raise ProposalExpired(match)
 
     async def measure_room(self, owners: Sequence[str], limits: OwnerLimits) -> list[OwnerRoom]:
         """Return how many more matches the bots of each owner may begin."""

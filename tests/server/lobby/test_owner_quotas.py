@@ -122,7 +122,8 @@ async def test_nothing_is_counted_too_late_or_for_an_owner_that_is_erased(
     with pytest.raises(ProposalExpired):
         await store.owner_matches.open_match("m/1", [JOAN], late, NO_LIMITS, counts_day=True)
     assert await open_match(store, "m/2") is OwnerCount.COUNTED
-    await store.owner_matches.close_match("m/2", {JOAN}, is_void=True, until_ms=late)
+    with pytest.raises(ProposalExpired):
+        await store.owner_matches.close_match("m/2", {JOAN}, is_void=True, until_ms=late)
     assert await used(store) == (1, 1)
     assert await store.owner_matches.open_watch(JOAN, "w", LONG_MS, NO_LIMITS)
     await store.owners.erase_owner(JOAN)

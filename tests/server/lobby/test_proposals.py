@@ -469,6 +469,27 @@ async def test_a_late_lobby_harms_no_match_of_its_heir(
         assert await count_of_owners(store) == [1, 1]
 
 
+async def test_a_lobby_that_is_late_to_count_a_match_no_more_leaves_it_to_an_heir(
+    store: Store, heir: Pairing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatwise_server.lobby.seating.PROPOSAL_OWN_MS", OURS_MS)
+    still = StandStill()
+    await wait_for_a_match(store, QUEUE)
+    await store.owners.set_quotas(OWNERS[1], {"most_matches_at_once": 0})
+    passing = asyncio.create_task(lobby_that_stops(store, "owner_matches", "close_match", still)._run_pass())
+    async with asyncio.timeout(5):
+        await still.has_begun.wait()
+    assert await count_of_owners(store) == [1, 0]
+    [proposal] = await store.queues.unfinished_proposals(QUEUE)
+    await until_ms(store, proposal.taken_ms + OURS_MS)
+    still.wake()
+    async with asyncio.timeout(5):
+        await passing
+        while await store.queues.unfinished_proposals(QUEUE):
+            await heir.take_up_unfinished()
+    assert await count_of_owners(store) == [0, 0]
+
+
 async def seat_as_heir(store: Store, heir: Pairing, way: str) -> None:
     """The heir may be too late itself on a machine that is busy: then it adopts the proposal once more."""
     async with asyncio.timeout(5):
