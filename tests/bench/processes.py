@@ -29,14 +29,6 @@ def cpu_s(pid: int) -> float:
     return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
 
-def cpu_now_s(pid: int) -> float:
-    """The same to the nanosecond, of the threads that live: for what is shorter than the system's clock."""
-    threads = (_PROC / str(pid) / "task").glob("*/schedstat")
-    if not _PROC.exists():
-        return cpu_s(pid)
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
-
-
 def _cpu_by_ps(pid: int) -> float:
     """Where there is no /proc: [[hours:]minutes:]seconds."""
     said = subprocess.run(

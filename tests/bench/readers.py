@@ -148,11 +148,6 @@ async def _child(*args: str) -> asyncio.subprocess.Process:
     )
 
 
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def measure(address: str, token: str, door: str = "") -> tuple[float, str]:
     """Returns how long the matches took with callers at this door, or without any, and how many lists these got."""
     asking = None

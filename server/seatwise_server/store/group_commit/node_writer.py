@@ -25,14 +25,7 @@ from typing import Any
 
 import structlog
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import (
-    AskError,
-    MovedError,
-    NoPermissionError,
-    NoScriptError,
-    RedisError,
-    TryAgainError,
-)
+from redis.exceptions import AskError, MovedError, NoPermissionError, NoScriptError, RedisError, TryAgainError
 
 from seatwise_server.store import keys
 from seatwise_server.store.group_commit.exchanges import Exchanges
