@@ -15,8 +15,7 @@ def encode_moved(
     move: str, prompt: int, seat: int, seq: int, request_id: str,
 ) -> bytes:  # fmt: skip  # as it reads below
     """Return a `Moved` as the store holds it; `move` and `request_id` are JSON already."""
-    text = (
+    return (
         f'{{"allowance_ms":{allowance_ms},"asked_ms":{asked_ms},"at_ms":{at_ms},"charged_ms":{charged_ms},"kind":"move",'
         f'"move":{move},"prompt":{prompt},"seat":{seat},"seq":{seq}}}\t{{"request_id":{request_id}}}'
-    )
-    return text.encode()
+    ).encode()

@@ -95,20 +95,17 @@ def _encode_tricks(tricks: tuple[Trick, ...], key: bytes = _TRICKS) -> bytes:
 
 def _encode_sections(sections: tuple[tuple[UgoCard, ...], ...]) -> bytes:
     """Encode the stacks alone: most tricks bring a kingdom farmers, and few bring it cards."""
-    return b"".join(
-        [encode_short_field(_SECTIONS, _encode_cards(_SECTION_CARDS, stack)) for stack in sections]
-    )
+    stacks = [encode_short_field(_SECTIONS, _encode_cards(_SECTION_CARDS, stack)) for stack in sections]
+    return b"".join(stacks)
+
+
+def _encode_kingdom(kingdom: Kingdom) -> bytes:
+    farmers = _KINGDOM_FARMERS + encode_varint(kingdom.farmers)
+    return encode_short_field(_KINGDOMS, _SECTIONS_BYTES.of(kingdom.sections) + farmers)
 
 
 def _encode_kingdoms(kingdoms: tuple[Kingdom, ...]) -> bytes:
-    return b"".join(
-        [
-            encode_short_field(
-                _KINGDOMS, _SECTIONS_BYTES.of(each.sections) + _KINGDOM_FARMERS + encode_varint(each.farmers)
-            )
-            for each in kingdoms
-        ]
-    )
+    return b"".join([_encode_kingdom(each) for each in kingdoms])
 
 
 def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
