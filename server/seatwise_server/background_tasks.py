@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -61,15 +61,20 @@ T = TypeVar("T")
 MOST_AWAITED_AT_ONCE = 32
 
 
-async def gather_limited(work: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_limited(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return all results, in order. After a failure it waits for the rest, and raises the first error."""
+    work = list(work)
     turn = asyncio.Semaphore(MOST_AWAITED_AT_ONCE)
 
-    async def one(each: Awaitable[T]) -> T:
+    async def one(each: Coroutine[Any, Any, T]) -> T:
         async with turn:
             return await each
 
-    results = await asyncio.gather(*map(one, work), return_exceptions=True)
+    try:
+        results = await asyncio.gather(*map(one, work), return_exceptions=True)
+    finally:
+        for each in work:
+            each.close()  # after a cancellation some may not have begun
     for result in results:
         if isinstance(result, BaseException):
             raise result
