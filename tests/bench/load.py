@@ -36,7 +36,7 @@ SET_UP = 0.95
 NO_MORE_S = 3.0
 """It also begins when no more bots have come to a table for so long, in seconds."""
 SET_UP_WITHIN_S = 30
-LONGEST_S = 40
+LONGEST_S = 25
 LONGEST_CYCLE_S = 90
 REQUEST_ID = b"00000000-0000-4000-8000-%012d"
 MOVE = wire.submit(wire.head(b"matches/abcdefghijkm", 3), REQUEST_ID % 1, 100, b"\x01", is_arrange=False)
