@@ -143,6 +143,15 @@ class Loop(asyncio.BaseEventLoop):
 
     call_soon_threadsafe = call_soon
 
+    def run_in_executor(self, _executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """At once, without a thread: a thread would answer when it likes, and a fork would take its locks along, held for ever."""
+        answer = self.create_future()
+        try:
+            answer.set_result(func(*args))
+        except Exception as error:
+            answer.set_exception(error)
+        return answer
+
     def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
         """As asyncio's."""
         return self.call_at(self.clock.now + delay, callback, *args, context=context)
