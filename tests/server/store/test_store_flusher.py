@@ -109,7 +109,7 @@ async def test_entries_queued_together_go_together(
     await flusher.close()
 
 
-async def test_single_entries_go_without_the_script_once_a_match_was_made_sure_of(
+async def test_single_entries_go_without_the_script_once_a_match_was_checked(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
     load = Load(flusher, await owned(store, 10), 20)

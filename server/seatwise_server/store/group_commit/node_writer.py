@@ -4,7 +4,7 @@ This process's CPU per append was measured with 50 appends in a batch. redis-py'
 its `pack_commands` with replies read one by one takes 8 to 14 us; commands packed by hiredis take 3.5 us. So a
 writer has a connection of its own, which redis-py makes, writes each batch as one string and reads the replies itself.
 
-The script `append` makes sure that a match is its owner's and that its journal has all entries before. From then on a single entry
+The script `append` checks that a match is its owner's and that its journal has all entries before. From then on a single entry
 goes without it, by XADD, which costs Redis half as much. Redis accepts that only if no claim came in between, and only into a
 journal that exists (see the script). It cannot see entries that Redis has forgotten. That happens only in a failover, in which the
 connection ends, or no write succeeds for a while. So each connection, and each such pause, begins with the script again, and so does
@@ -28,7 +28,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import AskError, MovedError, NoPermissionError, NoScriptError, RedisError, TryAgainError
 
 from seatwise_server.store import keys
-from seatwise_server.store.group_commit.exchanges import Exchanges
+from seatwise_server.store.group_commit.batch_connection import BatchConnection
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.client import is_outage, pack_command
@@ -44,10 +44,10 @@ MOST_GATHERED = 4
 """The most times that a batch waits for more appends. Each wait lasts one round of the other tasks that are ready."""
 
 LONGEST_PAUSE_S = 1.0
-"""After a longer time without a successful write, each match is made sure of again. No node is replaced and put back within it."""
+"""After a longer time without a successful write, each match is checked again. No node is replaced and put back within it."""
 
-MOST_SURE = 20_000
-"""The most matches to remember as made sure of. Matches that are over are not taken out one by one."""
+MOST_CHECKED = 20_000
+"""The most matches to remember as checked. Matches that are over are not taken out one by one."""
 
 APPEND = scripts.script_named("append")
 TOUCH = scripts.script_named("touch")
@@ -100,12 +100,11 @@ class PendingAppend:
     """Whether the node is to answer for a slot that is still moving to it."""
     missing: Sequence[bytes] = ()
     """The entries before the first one that Redis has forgotten, and that are written again with it."""
-
     is_plain: bool = False
     """Whether it was sent without the script the last time."""
 
-    def sure_command(self) -> bytes:
-        """Return the script that makes sure of the match, and appends."""
+    def script_command(self) -> bytes:
+        """Return the script that checks the match, and appends."""
         fence, journal = keys.append_keys(self.match)
         first = (self.epoch, self.owner, self.first_seq - len(self.missing))
         command = pack_command(
@@ -114,7 +113,7 @@ class PendingAppend:
         return ASKING + command if self.is_asking else command
 
     def plain_command(self) -> bytes:
-        """Return the command that appends the only entry to a match that was made sure of."""
+        """Return the command that appends the only entry to a match that was checked."""
         entry_id = b"%d-%d" % (self.first_seq, self.epoch - 1)
         return pack_command(
             ("XADD", keys.append_keys(self.match)[1], "NOMKSTREAM", entry_id, "e", self.entries[0])
@@ -126,7 +125,7 @@ class PendingTouch(PendingAppend):
 
     __slots__ = ()
 
-    def sure_command(self) -> bytes:
+    def script_command(self) -> bytes:
         """Return the script."""
         command = pack_command(("EVALSHA", TOUCH.sha, 1, keys.match_fence(self.match)))
         return ASKING + command if self.is_asking else command
@@ -155,11 +154,12 @@ class NodeWriter:
         self._batch: list[PendingAppend] = []
         self._wake = asyncio.Event()
         self._connection: AbstractConnection | None = None
-        self._sure: dict[str, tuple[int, int]] = {}
-        """For each match that this connection has made sure of: the epoch of its owner, and the number of the next entry."""
+        self._checked: dict[str, tuple[int, int]] = {}
+        """For each match that this connection has checked: the epoch of its owner, and the number of the next entry."""
         self._written_s = 0.0
         """The time of the last successful write, on the clock of the loop."""
-        self._exchanges: Exchanges | None = None
+        self._batches: BatchConnection | None = None
+        """The same connection, without the streams of redis-py."""
         self._was_alone = False
         """Whether the last batch had only one append."""
         self._pause_s = patience.first_retry_s
@@ -237,8 +237,8 @@ class NodeWriter:
         All appends after that one are sent again too, because most of them would fail as well.
         """
         silent_s = asyncio.get_running_loop().time() - self._written_s
-        if silent_s > LONGEST_PAUSE_S or len(self._sure) > MOST_SURE:
-            self._sure.clear()
+        if silent_s > LONGEST_PAUSE_S or len(self._checked) > MOST_CHECKED:
+            self._checked.clear()
         commands = [self._command_of(pending) for pending in batch]
         try:
             replies = await self._exchange_loading_scripts(
@@ -257,14 +257,14 @@ class NodeWriter:
         return replies[: len(batch)], None
 
     def _command_of(self, it: PendingAppend) -> bytes:
-        is_next = self._sure.pop(it.match, None) == (it.epoch, it.first_seq)
+        is_next = self._checked.pop(it.match, None) == (it.epoch, it.first_seq)
         it.is_plain = is_next and len(it.entries) == 1 and not (it.missing or it.is_asking)
-        return it.plain_command() if it.is_plain else it.sure_command()
+        return it.plain_command() if it.is_plain else it.script_command()
 
     def _settle_replies(
         self, batch: Sequence[PendingAppend], replies: Sequence[Any]
     ) -> tuple[list[PendingAppend], list[Any]]:
-        """Return the appends that are answered, with their answers. The others are queued again, to be made sure of.
+        """Return the appends that are answered, with their answers. The others are queued again, and go by the script.
 
         An XADD is answered with its id. No id or an error means that the match is another owner's, that the entry is there already or
         that Redis has lost the journal: the script says which.
@@ -272,14 +272,14 @@ class NodeWriter:
         answered: list[PendingAppend] = []
         answers: list[Any] = []
         in_doubt: list[PendingAppend] = []
-        sure = self._sure
+        checked = self._checked
         for pending, reply in zip(batch, replies, strict=True):
             if type(reply) is bytes:
                 reply = 1
             if reply in _KEPT and pending.entries:
-                sure[pending.match] = pending.epoch, pending.first_seq + len(pending.entries)
+                checked[pending.match] = pending.epoch, pending.first_seq + len(pending.entries)
             elif isinstance(reply, MovedError):
-                sure.clear()
+                checked.clear()
             elif pending.is_plain and not isinstance(reply, AskError | TryAgainError):
                 in_doubt.append(pending)
                 continue
@@ -301,10 +301,10 @@ class NodeWriter:
 
     async def _exchange(self, commands: list[bytes]) -> list[Any]:
         """Return one reply or ResponseError for each command; raises if the connection fails or is silent."""
-        exchanges = self._exchanges or await self._connect()
+        batches = self._batches or await self._connect()
         asks = [number for number, command in enumerate(commands) if command.startswith(ASKING)]
         wanted = len(commands) + len(asks)
-        replies = await exchanges.exchange(b"".join(commands), wanted, self._patience.reply_s)
+        replies = await batches.send_batch(b"".join(commands), wanted, self._patience.reply_s)
         for number in asks:  # ASKING belongs to the command after it, and is answered with OK
             del replies[number]
         return replies
@@ -317,17 +317,17 @@ class NodeWriter:
             if count < self._wait.replicas:
                 raise TooFewReplicas(f"{count} of {self._wait.replicas} replicas have it")
 
-    async def _connect(self) -> Exchanges:
+    async def _connect(self) -> BatchConnection:
         connection: Any = self._new_connection()
         self._connection = connection
         async with asyncio.timeout(self._patience.reply_s):
             await connection.connect()
-        self._exchanges = Exchanges(connection._writer.transport)  # redis-py gives it no name
-        return self._exchanges
+        self._batches = BatchConnection(connection._writer.transport)  # redis-py gives it no name
+        return self._batches
 
     async def _disconnect(self) -> None:
-        connection, self._connection, self._exchanges = self._connection, None, None
-        self._sure.clear()
+        connection, self._connection, self._batches = self._connection, None, None
+        self._checked.clear()
         if connection is not None:
             with contextlib.suppress(RedisError, OSError):
                 await connection.disconnect(nowait=True)

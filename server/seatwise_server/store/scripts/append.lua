@@ -1,7 +1,7 @@
 #!lua
 -- Appends all entries of one command to a match's journal: all of them or none. Without entries it only checks.
 -- Entry n of an owner at epoch e has the id n-(e - 1). A claim sets the last id of the journal to the next id of the owner before.
--- So an owner that has made sure that the match is its own may append single entries with XADD alone.
+-- So an owner for which this script has checked the match may append single entries with XADD alone.
 -- KEYS: fence, journal. ARGV: epoch, owner, first seq, and then the entries.
 -- Answers 1 OK.
 -- Answers 2 ALREADY if the same bytes are there, because a reply was lost.

@@ -1,4 +1,4 @@
-"""Batches of commands and their replies, on a connection of redis-py and without its streams."""
+"""A connection of redis-py without its streams: it takes batches of commands, and returns their replies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from redis.exceptions import InvalidResponse
 _NOTICES: Any = getattr(hiredis, "PushNotification", ())
 
 
-class Exchanges(asyncio.Protocol):
-    """Exchanges batches for their replies, which are read in the turn of the loop in which they come. It takes over a connection."""
+class BatchConnection(asyncio.Protocol):
+    """Sends batches, and reads their replies in the turn of the loop in which they come. It takes over a connection of redis-py."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -26,8 +26,8 @@ class Exchanges(asyncio.Protocol):
         self._lost: Exception | None = None
         transport.set_protocol(self)
 
-    async def exchange(self, raw: bytes, wanted: int, timeout_s: float) -> list[Any]:
-        """Return so many replies, errors among them. Raises TimeoutError, and an error of the connection."""
+    async def send_batch(self, raw: bytes, wanted: int, timeout_s: float) -> list[Any]:
+        """Send a batch, and return so many replies, errors among them. Raises TimeoutError, and an error of the connection."""
         if self._lost:
             raise self._lost
         self._replies, self._wanted, self._done = [], wanted, self._loop.create_future()
