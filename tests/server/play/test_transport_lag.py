@@ -18,6 +18,7 @@ from harness.wire import SOON_S
 from seatwise_referee import record
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.verify import verify_line
+from seatwise_server import app
 from seatwise_server.config import ROLES
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.play import match_clock
@@ -323,6 +324,21 @@ async def test_the_first_match_after_a_pause_is_measured_from_its_beginning(
 ) -> None:
     looks = iter([False, False])
     assert len(await measured(monkeypatch, 0.0, lambda: next(looks, True))) == 3
+
+
+@pytest.mark.parametrize(
+    ("tables", "writers", "attending", "expected"),
+    [(1, 1, 0, (True, True)), (1, 0, 0, (False, True)), (0, 1, 0, (False, False)), (0, 0, 1, (False, True))],
+)
+def test_echoes_are_frequent_while_a_match_is_played_through_grpc(
+    tables: int, writers: int, attending: int, expected: tuple[bool, bool]
+) -> None:
+    streams = SimpleNamespace(has_writers=writers > 0)
+    referee = SimpleNamespace(transport_lag=None, tables=range(tables), streams=streams)
+    roles: Any = SimpleNamespace(referee=referee), SimpleNamespace(lobby=range(attending))
+    echo = app._new_echo(*roles)
+    assert echo is not None
+    assert (echo._is_playing(), echo._is_attended()) == expected
 
 
 @pytest.mark.parametrize("roles", [ROLES, ("lobby", "gateway")])

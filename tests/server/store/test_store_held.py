@@ -177,6 +177,37 @@ async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
     assert await flusher.append_and_wait(MATCH, epoch, "b", 7, entries(7, 7)) is AppendResult.FENCED
 
 
+async def test_who_takes_a_match_back_fences_out_an_owner_that_the_failover_brought_back(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    await store.journal.claim_match(MATCH, "a", 0)
+    await flusher.append_and_wait(MATCH, 1, "a", 1, entries(1, 1))
+    forget = await remembered(redis_client)
+    await store.journal.claim_match(MATCH, "b", 1)
+    await forget()
+    await flusher.append_and_wait(
+        MATCH, 1, "a", 2, entries(2, 2)
+    )  # it is the owner again, for all that Redis knows
+    assert await store.journal.reclaim_match(MATCH, "b", 2) == 3
+    assert await flusher.append_and_wait(MATCH, 1, "a", 3, entries(3, 3)) is AppendResult.FENCED
+    assert await store.journal.read_entries(MATCH) == entries(1, 2)
+
+
+async def test_after_a_failover_each_journal_is_looked_at_not_only_that_of_the_append_that_noticed_it(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    for match in (MATCH, "matches/other"):
+        await store.journal.claim_match(match, "a", 0)
+        await flusher.append_and_wait(match, 1, "a", 1, entries(1, 1))
+    forget = await remembered(redis_client)
+    await flusher.append_and_wait(MATCH, 1, "a", 2, entries(2, 2))
+    await forget()
+    await redis_client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")  # type: ignore[no-untyped-call]
+    assert (await flusher.append_and_wait("matches/other", 1, "a", 2, entries(2, 2))).is_kept
+    assert await flusher.append_and_wait(MATCH, 1, "a", 3, entries(3, 3)) is AppendResult.FENCED
+    assert await store.journal.read_entries(MATCH) == entries(1, 1)
+
+
 async def test_a_lost_claim_is_a_fence_for_who_holds_nothing(store: Store, flusher: Flusher) -> None:
     await store.journal.claim_match(MATCH, "a", 0)
     assert await flusher.append_and_wait(MATCH, 2, "b", 1, entries(1, 1)) is AppendResult.FENCED
