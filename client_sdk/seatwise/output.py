@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Callable, Iterator
@@ -150,6 +151,16 @@ class AnswerOutput:
         """Return a path that opens the same file. The names of standard output now mean standard error."""
         is_ours = self._has_descriptor and path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
         return f"/dev/fd/{self.stream.fileno()}" if is_ours else path
+
+
+def raise_lost_output(error: BaseException) -> None:
+    """Raise an error of a bot's code that is none of its own: it wrote past Python, and nobody reads our output any more."""
+    if isinstance(error, BrokenPipeError) and hasattr(select, "poll"):
+        outputs = select.poll()
+        for number in (1, 2):
+            outputs.register(number, 0)
+        if any(event & select.POLLERR for _, event in outputs.poll(0)):
+            raise error
 
 
 def _is_descriptor_1(stream: TextIO) -> bool:

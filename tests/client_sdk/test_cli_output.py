@@ -178,6 +178,18 @@ def test_a_fault_of_the_output_ends_the_command_and_costs_no_move(
         assert len(part) < 3 or "> /dev/full 2>&1" in where
 
 
+RAW = "import os, seatwise\nclass Raw(seatwise.Bot):\n def choose(self, view): os.write(1, b'raw\\n'); return view.legal_cards[0]\n"
+
+
+def test_a_write_past_python_that_nobody_reads_ends_the_command_and_costs_no_move(folder: Path) -> None:
+    (folder / "raw.py").write_text(RAW)
+    line = "play ugo raw.py:Raw random --seed 7 --matches 40 --records"
+    assert run(f"{line} whole.jsonl").returncode == 0
+    run(f"{line} part.jsonl 2>&1 | head -1", executable="/bin/bash")
+    part, whole = played_in(folder / "part.jsonl"), played_in(folder / "whole.jsonl")
+    assert (len(part) < len(whole), part == whole[: len(part)]) == (True, True)
+
+
 def test_a_worker_that_cannot_write_ends_the_comparison() -> None:
     done = run("compare loud.py:Loud random --matches 40 --jobs 1 --json 2> /dev/full")
     assert (done.returncode, done.stdout) == (1, "")

@@ -16,6 +16,7 @@ from seatwise.kits import KITS
 from seatwise.kits.game_kit import WORK, RaceMethod, TurnMethod
 from seatwise.local.race import Builder, LocalRace, close_generator
 from seatwise.offer import Offer
+from seatwise.output import raise_lost_output
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
@@ -263,6 +264,7 @@ class LocalTable:
             self._report_failure(seat, "ended", error, "it costs nothing")
 
     def _report_failure(self, seat: Seat, doing: str, error: BaseException, costs: str) -> None:
+        raise_lost_output(error)
         self._failed(Failure(self._players[seat].name, self._setup.match, seat, doing, error, costs))
 
     def _perform_effects(self, effects: list[Effect]) -> None:
