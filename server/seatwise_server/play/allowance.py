@@ -133,6 +133,11 @@ class DistanceMeter:
         self._distance = distance or BotDistance()
         self._read_kernel = read_kernel
 
+    @property
+    def needs_pongs(self) -> bool:
+        """Whether pongs are all that tells the distance."""
+        return self._read_kernel is None
+
     def measure_kernel(self, now: float) -> bool:
         """Ask the kernel at `now`, in seconds. Return whether the bot is nearer than was known."""
         round_trip_ms = self._read_kernel() if self._read_kernel else None
@@ -140,7 +145,7 @@ class DistanceMeter:
 
     def note_pong(self, round_trip_ms: float, now: float) -> bool:
         """Note how long a pong took. Return whether the bot is nearer than was known."""
-        return self._distance.pongs.note_value(round_trip_ms, now) and self._read_kernel is None
+        return self._distance.pongs.note_value(round_trip_ms, now) and self.needs_pongs
 
     def note_answer(self, ms: int) -> None:
         """Notes that an answer came so long after its question was sent."""
@@ -151,7 +156,7 @@ class DistanceMeter:
 
         With `needs_proof` only the kernel's word counts. The handling of messages needs no proof: all bots have it.
         """
-        if self._read_kernel is None:
+        if self.needs_pongs:
             return HANDLING_MS if needs_proof else self._distance.unproven_ms(now)
         allowance_ms = self._distance.proven_ms(now)
         if allowance_ms is None and self.measure_kernel(now):

@@ -15,6 +15,8 @@ from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.streams import StreamArrival, note_arrival_of_stream
 
 PING_S = 2.0
+FIRST_PINGS = 4
+"""So many pings follow each other at once where pongs count, so that one late pong says little of the distance."""
 MOST_OPEN_PINGS = 8
 """The most pings that wait for their pongs."""
 BLOCKED_S = 10.0
@@ -119,18 +121,18 @@ class PlayStream:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
             self._stop_writing()
         elif self._write_began is None and len(self._pings) < MOST_OPEN_PINGS:
-            self._send_ping(now)
+            self._send_ping()
         if self.meter.measure_kernel(now):
             self._report_to_all()
 
     def ping_first(self) -> None:
         """Send the first ping when the bot sits down, so that the round trip is known before its first answer."""
         if not self._ping_number:
-            self._send_ping(self._loop.time())
+            self._send_ping()
 
-    def _send_ping(self, now: float) -> None:
+    def _send_ping(self) -> None:
         self._ping_number += 1
-        self._pings[self._ping_number] = now
+        self._pings[self._ping_number] = self._loop.time()
         self.outbox.add_answer(play_messages.encode_ping(self._ping_number), at_once=True)
 
     def on_pong(self, number: int, at: float) -> None:
@@ -140,6 +142,8 @@ class PlayStream:
             self._pings = {each: when for each, when in self._pings.items() if each > number}
             if self.meter.note_pong((at - sent) * 1000, at):
                 self._report_to_all()
+            if self.meter.needs_pongs and self._ping_number < FIRST_PINGS:
+                self._send_ping()
 
     def _report_to_all(self) -> None:
         for table, seat in list(self.outbox.seats):

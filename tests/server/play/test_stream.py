@@ -13,10 +13,11 @@ from doubles.room import Link, PushedLink, Room
 from doubles.virtual import in_virtual_time, running, settle
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_server.play.allowance import DistanceMeters
+from seatwise_server.play.allowance import HANDLING_MS, DistanceMeter, DistanceMeters
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.play_stream import (
     BLOCKED_S,
+    FIRST_PINGS,
     MOST_OPEN_PINGS,
     PING_S,
     PlayStream,
@@ -42,7 +43,7 @@ async def pong(link: Link, after_ms: float) -> None:
     link.new()
     link.stream.check_reader()
     await asyncio.sleep(after_ms / 1000)
-    (ping,) = link.new("ping")
+    *_, ping = link.new("ping")
     link.send(pb.PlayRequestItem(pong=pb.Pong(number=ping.number)))
 
 
@@ -60,6 +61,22 @@ async def test_the_allowance_is_the_least_round_trip_and_not_of_the_last_ones_al
     for ms in (80, 20, *(60,) * 12):
         await pong(link, ms)
     assert link.allowance_ms == pytest.approx(20, abs=1)
+
+
+@in_virtual_time
+@pytest.mark.parametrize("kernel_ms", [None, 30.0])
+async def test_the_first_pings_follow_each_other_where_pongs_count(kernel_ms: float | None) -> None:
+    """So that a stream whose first pong is late is not taken to be far away until the next ping."""
+    link = Room().link(0)
+    link.stream.meter = DistanceMeter(read_kernel=(lambda: kernel_ms) if kernel_ms else None)
+    link.stream.ping_first()
+    for ms in (70, 20, 40, 50, 10):
+        await asyncio.sleep(ms / 1000)
+        for ping in link.new("ping"):
+            link.send(pb.PlayRequestItem(pong=pb.Pong(number=ping.number)))
+    pings = 1 if kernel_ms else FIRST_PINGS
+    assert [item.ping.number for item in link.items() if item.HasField("ping")] == list(range(1, pings + 1))
+    assert link.allowance_ms == pytest.approx(kernel_ms + HANDLING_MS if kernel_ms else 20, abs=1)
 
 
 @in_virtual_time
