@@ -31,6 +31,8 @@ from seatwise_server.store import MatchMeta, Store
 from seatwise_server.streams import SharedStream
 
 TAIL_BLOCK_MS = 1000
+LATE_CHECK_S = 10.0
+"""The check of a game from outside is awaited for so long after the end of a match. It takes some three seconds, once for each game."""
 SHORTEST_UPDATE_S = 0.1
 """Positions are sent at most so often: a person sees no more of them."""
 MOST_WATCHED_MATCHES = 500
@@ -180,13 +182,16 @@ class MatchTail:
             yield _match_response(last)
 
     async def _may_show_positions(self, game: str) -> bool:
-        """Wait for the check of a game from outside; False if the match is over before, because the check may hang as the game does."""
+        """Wait for the check of a game from outside; False if it lasts long after the match, because it may hang as the game does."""
         check = asyncio.ensure_future(self._is_shown(game))
+        patience_s = TAIL_BLOCK_MS / 1000
         try:
-            while not (await asyncio.wait({check}, timeout=TAIL_BLOCK_MS / 1000))[0]:
+            while not (await asyncio.wait({check}, timeout=patience_s))[0]:
+                if patience_s == LATE_CHECK_S:
+                    return False
                 meta = await self._store.matches.get_meta(self._name)
                 if meta is None or "result" in meta.fields:
-                    return False
+                    patience_s = LATE_CHECK_S
             return check.result()
         finally:
             check.cancel()

@@ -18,7 +18,7 @@ from seatwise_server.config import SpectatorDelay
 from seatwise_server.pages.match_page import PositionWriter
 from seatwise_server.play import spectating
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.spectating import SHORTEST_UPDATE_S, MatchWatcher, spectator_view
+from seatwise_server.play.spectating import LATE_CHECK_S, SHORTEST_UPDATE_S, MatchWatcher, spectator_view
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import MatchMeta
 
@@ -132,16 +132,19 @@ async def test_a_rejection_is_not_shown_and_moves_no_time() -> None:
 
 
 @in_virtual_time
-async def test_the_end_is_told_although_the_check_of_the_game_hangs_as_the_game_does() -> None:
+@pytest.mark.parametrize("check_s", [4, 3600])
+async def test_the_end_is_told_although_the_check_of_the_game_hangs_as_the_game_does(check_s: int) -> None:
+    """Positions are shown with it if the check, which may begin with the match, passes soon after."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spectating.MatchTail, "_is_shown", lambda *_: asyncio.sleep(3600))
+        patch.setattr(spectating.MatchTail, "_is_shown", lambda *_: asyncio.sleep(check_s, True))
         desk, store, spectator = dealt()
         await spectator.new()
         desk.play_out()
         store.deliver()
-        await asyncio.sleep(10)
+        await asyncio.sleep(2 * LATE_CHECK_S)
     assert spectator.task.done()
-    [over] = spectator.shown
+    *positions, over = spectator.shown
+    assert len(positions) == (1 if check_s == 4 else 0)
     assert over.match.result.points == desk.journal[-1].outcome["points"]  # type: ignore[union-attr]
 
 
