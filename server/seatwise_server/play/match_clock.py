@@ -91,6 +91,11 @@ class MatchClock:
             self._timer.cancel()
             self._timer = None
 
+    def close_clock(self) -> None:
+        """Stop the timer for good, and forget its table, which holds this clock: so both are freed without the garbage collector."""
+        self.stop_timer()
+        self._on_timer = lambda: None
+
     def let_time_pass(self) -> None:
         """Reports that time has passed, as the timer does."""
         self._timer = None

@@ -200,8 +200,9 @@ class SeatUpdates:
             link.outbox.add_match_end(self, seat, item)
         return True
 
-    def forget_seats(self) -> None:
-        """Unlink all streams; messages that are due are still sent if the end was announced."""
+    def close_updates(self) -> None:
+        """Unlink all streams, and forget the table. Messages that are due are still sent if the end was announced."""
+        self._on_finished = lambda: None
         for seat, link in enumerate(self._links):
             if link.outbox:
                 link.outbox.forget_seat(self, seat, may_show=self._ended is not None)

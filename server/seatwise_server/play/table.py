@@ -198,8 +198,8 @@ class Table:
         self.is_closed = True
         self._commands.clear()
         self._held = None
-        self._clock.stop_timer()
-        self.updates.forget_seats()
+        self._clock.close_clock()
+        self.updates.close_updates()
 
     # Commands, one after the other
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -1173,3 +1174,22 @@ async def test_seats_are_given_to_the_newer_of_two_streams() -> None:
     assert reasons(links[mover].new("move_rejected")) == ["NOT_SEATED"]
     assert [told.request_id for told in newer.new("move_accepted")] == ["r2"]
     assert Seat(room.asked) != mover
+
+
+@in_virtual_time
+async def test_a_closed_table_is_freed_without_the_garbage_collector() -> None:
+    """Its scan stops all matches."""
+    room = Room()
+    await room.play_out(await room.seat_all())
+    gc.disable()
+    try:
+        room.table.close_table()
+        room.ended.clear()
+        room.dealt.clear()
+        room.journal.appends.clear()
+        del room.table, room.intake
+        await asyncio.sleep(1)
+        left = [each for each in gc.get_objects() if type(each) is Table and each.match.setup is room.setup]
+    finally:
+        gc.enable()
+    assert left == []
