@@ -163,10 +163,10 @@ class _Server:
         self._create_http(common, port)
         self._start_writing(common)
         await self._open_roles(common, port.url if port else "")
-        # The objects that exist now stay, and scanning them takes time.
+        # The objects that exist now stay, and scanning them takes time. A scan of 50,000 new ones would stop all matches for 50 ms.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(50_000, 50, 50)
+        gc.set_threshold(10_000, 250, 50)
         if self._reads:
             self._reads.start()
         (log.info if self._config.socket is None else log.debug)(

@@ -32,7 +32,7 @@ async def main() -> None:
     await server.start()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 50, 50)  # as the referee's server does it
+    gc.set_threshold(10_000, 250, 50)  # as the referee's server does it
     say({"address": f"127.0.0.1:{port}", "pid": os.getpid()})
     await asyncio.to_thread(wait_for_end)
     await server.stop(0)

@@ -393,7 +393,7 @@ async def measure_and_end(load: Measured) -> None:
     await load.warm_up()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 50, 50)  # as the server does it
+    gc.set_threshold(10_000, 250, 50)  # as the server does it
     say(await load.measure())
     os._exit(0)  # the streams need not be closed in peace: the server is ended next
 

@@ -206,7 +206,7 @@ async def measure(moves: int) -> dict[str, float]:
     tables.open_tables(MATCHES)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 50, 50)  # as the referee's server does it
+    gc.set_threshold(10_000, 250, 50)  # as the referee's server does it
     while tables.moves < moves:
         requests = bots.answer(tables.take_messages())
         if not requests:
