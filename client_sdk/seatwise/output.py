@@ -154,7 +154,7 @@ class AnswerOutput:
 
 
 def raise_lost_output(error: BaseException) -> None:
-    """Raise an error of a bot's code that is none of its own: it wrote past Python, and nobody reads our output any more."""
+    """Raise the error of a bot's code again if it wrote past Python, and nobody reads our output any more: that is no fault of the bot."""
     if isinstance(error, BrokenPipeError) and hasattr(select, "poll"):
         outputs = select.poll()
         for number in (1, 2):

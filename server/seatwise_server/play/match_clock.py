@@ -92,7 +92,7 @@ class MatchClock:
             self._timer = None
 
     def close_clock(self) -> None:
-        """Stop the timer for good, and forget its table, which holds this clock: so both are freed without the garbage collector."""
+        """Stop the timer, and forget the table. They hold each other, and so both are freed without the garbage collector."""
         self.stop_timer()
         self._on_timer = lambda: None
 

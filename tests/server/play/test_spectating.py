@@ -134,7 +134,7 @@ async def test_a_rejection_is_not_shown_and_moves_no_time() -> None:
 @in_virtual_time
 @pytest.mark.parametrize("check_s", [4, 3600])
 async def test_the_end_is_told_although_the_check_of_the_game_hangs_as_the_game_does(check_s: int) -> None:
-    """Positions are shown with it if the check, which may begin with the match, passes soon after."""
+    """If the check passes soon after the end, positions are shown, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spectating.MatchTail, "_is_shown", lambda *_: asyncio.sleep(check_s, True))
         desk, store, spectator = dealt()
